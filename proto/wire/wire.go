@@ -1,0 +1,71 @@
+// Package wire is the page of facts that a host and a plugin must agree on and
+// that a .proto file cannot say.
+//
+// # Starting a plugin
+//
+// The host starts the plugin binary as a child process with
+//
+//   - stdin: the lifeline, a pipe whose write end only the host holds. Nothing is
+//     written to it. When it ends, the host is gone or wants the plugin to stop,
+//     and the plugin ends too, within [LifelineGrace].
+//   - stdout: until the handshake, noise and then the one handshake line of
+//     hashicorp/go-plugin; after it, output like stderr.
+//   - stderr: the plugin's words. The host keeps and logs them.
+//   - descriptor [ConnFD], where [EnvConn] names it: one end of a socket pair,
+//     the only connection on which the plugin serves gRPC. It refuses every
+//     other one, so that no stranger can call it.
+//
+// The environment holds [CookieKey] and go-plugin's own variables beside what the
+// operator allowed. The plugin is ready when it has answered [Version] in the
+// session's welcome.
+package wire
+
+import "time"
+
+const (
+	// Version is the wire version of this package: the proto package's major
+	// version and go-plugin's application protocol version.
+	Version = 1
+
+	// CookieKey and CookieValue are go-plugin's magic cookie. They tell a plugin
+	// that a host started it; they are no secret and no security.
+	CookieKey = "TOOLHOST_PLUGIN"
+	// CookieValue is the value of CookieKey.
+	CookieValue = "toolplugin.v1"
+
+	// EnvConn names the inherited connection's descriptor, in decimal.
+	EnvConn = "TOOLHOST_PLUGIN_CONN"
+	// ConnFD is the descriptor that the host uses for it.
+	ConnFD = 3
+
+	// PluginName is the key of the gRPC plugin in go-plugin's plugin set.
+	PluginName = "tools"
+
+	// BinaryPrefix begins the file name of every plugin binary that is found by
+	// searching a directory.
+	BinaryPrefix = "toolplugin-"
+
+	// Module is the Go module whose presence in a binary's build information
+	// marks it as a plugin.
+	Module = "github.com/toolhost/toolhost"
+)
+
+const (
+	// MaxMessage is the default limit of one frame in bytes, in both directions.
+	MaxMessage = 32 << 20
+	// Window is the default credit of one call and direction in bytes.
+	Window = 256 << 10
+	// ChunkSize is the largest encoded frame that travels whole, and the size of
+	// a chunk.
+	ChunkSize = 16 << 10
+	// MaxDelta is the largest input delta in bytes. A host cuts longer ones.
+	MaxDelta = 64 << 10
+	// MaxLog is the default limit of one log record in bytes; a longer message
+	// is cut and marked.
+	MaxLog = 64 << 10
+	// LogQueue is how many log records wait in a plugin before it drops them.
+	LogQueue = 1000
+
+	// LifelineGrace is how long a plugin may go on after its lifeline ended.
+	LifelineGrace = time.Second
+)
