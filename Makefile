@@ -1,0 +1,91 @@
+# Everything a contributor does, by one name each. Needs Go, make and git; a C compiler adds the race
+# detector. Works with GNU make 3.81 and a POSIX shell.
+
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+TOOLS    := .tools
+PLUGINS  := $(notdir $(wildcard plugins/weather plugins/webfetch))
+MODULES  := . tools $(wildcard bench)
+IMAGE    := proto/toolplugin.binpb
+SYSTEMS  := linux darwin windows
+FUZZTIME := 10s
+GOBUILD  := CGO_ENABLED=0 go build -trimpath
+
+.PHONY: help setup build demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean
+
+help: ## Print this list
+	@echo 'usage: make TARGET'
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+
+# The generators and linters have a module of their own, so that the product's stays small.
+setup: $(TOOLS)/stamp ## Build the tools that lint and generate need into .tools/ (once; some minutes)
+
+$(TOOLS)/stamp: tools/go.mod tools/go.sum
+	@mkdir -p $(TOOLS)
+	go -C tools build -o $(CURDIR)/$(TOOLS)/ tool
+	@touch $@
+
+build: ## Build bin/toolhost and bin/plugins/toolplugin-*
+	$(GOBUILD) -o bin/toolhost ./cmd/toolhost
+	@for p in $(PLUGINS); do \
+		echo "$(GOBUILD) -o bin/plugins/toolplugin-$$p ./plugins/$$p"; \
+		$(GOBUILD) -o bin/plugins/toolplugin-$$p ./plugins/$$p || exit 1; \
+	done
+
+demo: build ## Show the main job from end to end; LIVE=1 uses the real services
+	go run ./internal/demo $(if $(LIVE),-live)
+
+upstream: build ## Serve recorded weather and web answers on loopback, with bin/upstream.yaml to match
+	$(GOBUILD) -o bin/upstream ./internal/upstream
+	bin/upstream -config bin/upstream.yaml
+
+# The probe builds what the race detector needs of C: without a compiler, or without the C library's
+# headers, it fails.
+test: build ## Run all tests, shuffled, under the race detector if there is a C compiler
+	@if go build -race runtime/cgo 2>/dev/null; then race=-race; else \
+		race=; echo 'make test: no working C compiler: running WITHOUT the race detector'; fi; \
+	set -x; go test $$race -shuffle=on -timeout=7m ./...
+
+lint: lint-go lint-proto lint-mod ## Check format, vet, staticcheck, proto rules, generated code, go.mod
+
+lint-go: $(TOOLS)/stamp
+	@echo 'gofmt -l .'; files=$$(gofmt -l .); if [ -n "$$files" ]; then \
+		echo "not formatted (gofmt -w FILE):"; echo "$$files"; exit 1; fi
+	@for os in $(SYSTEMS); do echo "GOOS=$$os go vet ./..."; GOOS=$$os go vet ./... || exit 1; done
+	$(TOOLS)/staticcheck ./...
+	@if [ -d bench ]; then echo 'bench: go vet, staticcheck'; \
+		cd bench && go vet ./... && ../$(TOOLS)/staticcheck ./...; fi
+
+# Generated code is compared with a fresh copy, so that the check changes nothing and needs no commit.
+lint-proto: $(TOOLS)/stamp
+	$(TOOLS)/buf lint
+	$(TOOLS)/buf format --diff --exit-code
+	$(TOOLS)/buf breaking --against $(IMAGE)
+	@rm -rf $(TOOLS)/gen
+	$(TOOLS)/buf generate -o $(TOOLS)/gen
+	@diff -ru -x '*.proto' proto/toolplugin $(TOOLS)/gen/proto/toolplugin || { \
+		echo 'generated code differs from the .proto files: run make generate'; exit 1; }
+
+lint-mod:
+	@for m in $(MODULES); do echo "go -C $$m mod tidy -diff"; go -C $$m mod tidy -diff || exit 1; done
+
+generate: $(TOOLS)/stamp ## Write the Go code of the .proto files
+	$(TOOLS)/buf generate
+
+image: $(TOOLS)/stamp ## Renew the image that buf breaking compares with; see CONTRIBUTING.md first
+	$(TOOLS)/buf build --exclude-source-info -o $(IMAGE)
+
+bench: ## Run the benchmarks, which are a module of their own
+	go -C bench run .
+
+fuzz: ## Run every fuzz target for FUZZTIME (10s)
+	@list=$$(go test -list '^Fuzz' ./...) || exit 1; echo "$$list" \
+	| awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, names[i]; n = 0 }' \
+	| while read -r package name; do \
+		echo "== $$package $$name"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; \
+	done
+
+clean: ## Remove what was built, except .tools/
+	rm -rf bin bench/out
