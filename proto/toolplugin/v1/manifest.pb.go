@@ -401,8 +401,14 @@ type Manifest struct {
 	Dynamic bool `protobuf:"varint,5,opt,name=dynamic,proto3" json:"dynamic,omitempty"`
 	// JSON Schema of the settings; empty means that settings are not checked.
 	SettingsSchema []byte `protobuf:"bytes,6,opt,name=settings_schema,json=settingsSchema,proto3" json:"settings_schema,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Tools that the author registered and the SDK refused. They are not among
+	// tools, and they do not keep the others from being served.
+	BadTools []*BadTool `protobuf:"bytes,7,rep,name=bad_tools,json=badTools,proto3" json:"bad_tools,omitempty"`
+	// If not empty, the plugin cannot serve with the settings it was given, and
+	// says why. tools is empty then; settings_schema may still be there.
+	Error         string `protobuf:"bytes,8,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Manifest) Reset() {
@@ -477,6 +483,75 @@ func (x *Manifest) GetSettingsSchema() []byte {
 	return nil
 }
 
+func (x *Manifest) GetBadTools() []*BadTool {
+	if x != nil {
+		return x.BadTools
+	}
+	return nil
+}
+
+func (x *Manifest) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+// BadTool is a tool that could not be registered.
+type BadTool struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id that the author gave it; may be empty or not unique.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Why it was refused, with the path of the fault.
+	Error         string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BadTool) Reset() {
+	*x = BadTool{}
+	mi := &file_toolplugin_v1_manifest_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BadTool) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BadTool) ProtoMessage() {}
+
+func (x *BadTool) ProtoReflect() protoreflect.Message {
+	mi := &file_toolplugin_v1_manifest_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BadTool.ProtoReflect.Descriptor instead.
+func (*BadTool) Descriptor() ([]byte, []int) {
+	return file_toolplugin_v1_manifest_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *BadTool) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *BadTool) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
 // Tool is one tool's definition (T-1 of the contract).
 type Tool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -538,7 +613,7 @@ type Tool struct {
 
 func (x *Tool) Reset() {
 	*x = Tool{}
-	mi := &file_toolplugin_v1_manifest_proto_msgTypes[1]
+	mi := &file_toolplugin_v1_manifest_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -550,7 +625,7 @@ func (x *Tool) String() string {
 func (*Tool) ProtoMessage() {}
 
 func (x *Tool) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_manifest_proto_msgTypes[1]
+	mi := &file_toolplugin_v1_manifest_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -563,7 +638,7 @@ func (x *Tool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tool.ProtoReflect.Descriptor instead.
 func (*Tool) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_manifest_proto_rawDescGZIP(), []int{1}
+	return file_toolplugin_v1_manifest_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Tool) GetId() string {
@@ -753,7 +828,7 @@ type Annotations struct {
 
 func (x *Annotations) Reset() {
 	*x = Annotations{}
-	mi := &file_toolplugin_v1_manifest_proto_msgTypes[2]
+	mi := &file_toolplugin_v1_manifest_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +840,7 @@ func (x *Annotations) String() string {
 func (*Annotations) ProtoMessage() {}
 
 func (x *Annotations) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_manifest_proto_msgTypes[2]
+	mi := &file_toolplugin_v1_manifest_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +853,7 @@ func (x *Annotations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annotations.ProtoReflect.Descriptor instead.
 func (*Annotations) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_manifest_proto_rawDescGZIP(), []int{2}
+	return file_toolplugin_v1_manifest_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Annotations) GetTitle() string {
@@ -834,7 +909,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_toolplugin_v1_manifest_proto_msgTypes[3]
+	mi := &file_toolplugin_v1_manifest_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -846,7 +921,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_manifest_proto_msgTypes[3]
+	mi := &file_toolplugin_v1_manifest_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -859,7 +934,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_manifest_proto_rawDescGZIP(), []int{3}
+	return file_toolplugin_v1_manifest_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *View) GetAudience() Audience {
@@ -905,7 +980,7 @@ type ViewRule struct {
 
 func (x *ViewRule) Reset() {
 	*x = ViewRule{}
-	mi := &file_toolplugin_v1_manifest_proto_msgTypes[4]
+	mi := &file_toolplugin_v1_manifest_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +992,7 @@ func (x *ViewRule) String() string {
 func (*ViewRule) ProtoMessage() {}
 
 func (x *ViewRule) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_manifest_proto_msgTypes[4]
+	mi := &file_toolplugin_v1_manifest_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1005,7 @@ func (x *ViewRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRule.ProtoReflect.Descriptor instead.
 func (*ViewRule) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_manifest_proto_rawDescGZIP(), []int{4}
+	return file_toolplugin_v1_manifest_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ViewRule) GetAction() ViewAction {
@@ -958,14 +1033,19 @@ var File_toolplugin_v1_manifest_proto protoreflect.FileDescriptor
 
 const file_toolplugin_v1_manifest_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolplugin/v1/manifest.proto\x12\rtoolplugin.v1\"\xcd\x01\n" +
+	"\x1ctoolplugin/v1/manifest.proto\x12\rtoolplugin.v1\"\x98\x02\n" +
 	"\bManifest\x12'\n" +
 	"\x04role\x18\x01 \x01(\x0e2\x13.toolplugin.v1.RoleR\x04role\x12\x10\n" +
 	"\x03sdk\x18\x02 \x01(\tR\x03sdk\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\tR\aversion\x12)\n" +
 	"\x05tools\x18\x04 \x03(\v2\x13.toolplugin.v1.ToolR\x05tools\x12\x18\n" +
 	"\adynamic\x18\x05 \x01(\bR\adynamic\x12'\n" +
-	"\x0fsettings_schema\x18\x06 \x01(\fR\x0esettingsSchema\"\x91\a\n" +
+	"\x0fsettings_schema\x18\x06 \x01(\fR\x0esettingsSchema\x123\n" +
+	"\tbad_tools\x18\a \x03(\v2\x16.toolplugin.v1.BadToolR\bbadTools\x12\x14\n" +
+	"\x05error\x18\b \x01(\tR\x05error\"/\n" +
+	"\aBadTool\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"\x91\a\n" +
 	"\x04Tool\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
@@ -1071,7 +1151,7 @@ func file_toolplugin_v1_manifest_proto_rawDescGZIP() []byte {
 }
 
 var file_toolplugin_v1_manifest_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_toolplugin_v1_manifest_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_toolplugin_v1_manifest_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_toolplugin_v1_manifest_proto_goTypes = []any{
 	(Role)(0),           // 0: toolplugin.v1.Role
 	(OutputMode)(0),     // 1: toolplugin.v1.OutputMode
@@ -1080,27 +1160,29 @@ var file_toolplugin_v1_manifest_proto_goTypes = []any{
 	(Phase)(0),          // 4: toolplugin.v1.Phase
 	(ViewAction)(0),     // 5: toolplugin.v1.ViewAction
 	(*Manifest)(nil),    // 6: toolplugin.v1.Manifest
-	(*Tool)(nil),        // 7: toolplugin.v1.Tool
-	(*Annotations)(nil), // 8: toolplugin.v1.Annotations
-	(*View)(nil),        // 9: toolplugin.v1.View
-	(*ViewRule)(nil),    // 10: toolplugin.v1.ViewRule
+	(*BadTool)(nil),     // 7: toolplugin.v1.BadTool
+	(*Tool)(nil),        // 8: toolplugin.v1.Tool
+	(*Annotations)(nil), // 9: toolplugin.v1.Annotations
+	(*View)(nil),        // 10: toolplugin.v1.View
+	(*ViewRule)(nil),    // 11: toolplugin.v1.ViewRule
 }
 var file_toolplugin_v1_manifest_proto_depIdxs = []int32{
 	0,  // 0: toolplugin.v1.Manifest.role:type_name -> toolplugin.v1.Role
-	7,  // 1: toolplugin.v1.Manifest.tools:type_name -> toolplugin.v1.Tool
-	8,  // 2: toolplugin.v1.Tool.annotations:type_name -> toolplugin.v1.Annotations
-	1,  // 3: toolplugin.v1.Tool.output_mode:type_name -> toolplugin.v1.OutputMode
-	2,  // 4: toolplugin.v1.Tool.callbacks:type_name -> toolplugin.v1.Callback
-	9,  // 5: toolplugin.v1.Tool.views:type_name -> toolplugin.v1.View
-	3,  // 6: toolplugin.v1.View.audience:type_name -> toolplugin.v1.Audience
-	4,  // 7: toolplugin.v1.View.phase:type_name -> toolplugin.v1.Phase
-	10, // 8: toolplugin.v1.View.rules:type_name -> toolplugin.v1.ViewRule
-	5,  // 9: toolplugin.v1.ViewRule.action:type_name -> toolplugin.v1.ViewAction
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	8,  // 1: toolplugin.v1.Manifest.tools:type_name -> toolplugin.v1.Tool
+	7,  // 2: toolplugin.v1.Manifest.bad_tools:type_name -> toolplugin.v1.BadTool
+	9,  // 3: toolplugin.v1.Tool.annotations:type_name -> toolplugin.v1.Annotations
+	1,  // 4: toolplugin.v1.Tool.output_mode:type_name -> toolplugin.v1.OutputMode
+	2,  // 5: toolplugin.v1.Tool.callbacks:type_name -> toolplugin.v1.Callback
+	10, // 6: toolplugin.v1.Tool.views:type_name -> toolplugin.v1.View
+	3,  // 7: toolplugin.v1.View.audience:type_name -> toolplugin.v1.Audience
+	4,  // 8: toolplugin.v1.View.phase:type_name -> toolplugin.v1.Phase
+	11, // 9: toolplugin.v1.View.rules:type_name -> toolplugin.v1.ViewRule
+	5,  // 10: toolplugin.v1.ViewRule.action:type_name -> toolplugin.v1.ViewAction
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_toolplugin_v1_manifest_proto_init() }
@@ -1108,15 +1190,15 @@ func file_toolplugin_v1_manifest_proto_init() {
 	if File_toolplugin_v1_manifest_proto != nil {
 		return
 	}
-	file_toolplugin_v1_manifest_proto_msgTypes[1].OneofWrappers = []any{}
 	file_toolplugin_v1_manifest_proto_msgTypes[2].OneofWrappers = []any{}
+	file_toolplugin_v1_manifest_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolplugin_v1_manifest_proto_rawDesc), len(file_toolplugin_v1_manifest_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
