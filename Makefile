@@ -37,7 +37,7 @@ demo: build ## Show the main job from end to end; LIVE=1 uses the real services
 	go run ./internal/demo $(if $(LIVE),-live)
 
 upstream: build ## Serve recorded weather and web answers on loopback, with bin/upstream.yaml to match
-	$(GOBUILD) -o bin/upstream ./internal/upstream
+	$(GOBUILD) -o bin/upstream ./plugins/upstream
 	bin/upstream -config bin/upstream.yaml
 
 # The probe builds what the race detector needs of C: without a compiler, or without the C library's
