@@ -159,7 +159,7 @@ const (
 	FailureKind_FAILURE_KIND_NO_TOOL FailureKind = 3
 	// The input does not fit the author's type. Execute was not called.
 	FailureKind_FAILURE_KIND_INPUT FailureKind = 4
-	// The output cannot be encoded as JSON, or is too large.
+	// The output cannot be encoded as JSON.
 	FailureKind_FAILURE_KIND_OUTPUT FailureKind = 5
 	// The call was cancelled, and the author's code returned because of it.
 	FailureKind_FAILURE_KIND_CANCELED FailureKind = 6
@@ -167,6 +167,9 @@ const (
 	FailureKind_FAILURE_KIND_BUSY FailureKind = 7
 	// The payload of a suspension cannot be encoded.
 	FailureKind_FAILURE_KIND_SUSPEND FailureKind = 8
+	// The output or the payload is larger than a message may be. The message
+	// names the size and the limit.
+	FailureKind_FAILURE_KIND_TOO_LARGE FailureKind = 9
 )
 
 // Enum value maps for FailureKind.
@@ -181,6 +184,7 @@ var (
 		6: "FAILURE_KIND_CANCELED",
 		7: "FAILURE_KIND_BUSY",
 		8: "FAILURE_KIND_SUSPEND",
+		9: "FAILURE_KIND_TOO_LARGE",
 	}
 	FailureKind_value = map[string]int32{
 		"FAILURE_KIND_UNSPECIFIED": 0,
@@ -192,6 +196,7 @@ var (
 		"FAILURE_KIND_CANCELED":    6,
 		"FAILURE_KIND_BUSY":        7,
 		"FAILURE_KIND_SUSPEND":     8,
+		"FAILURE_KIND_TOO_LARGE":   9,
 	}
 )
 
@@ -2907,7 +2912,7 @@ const file_toolplugin_v1_frame_proto_rawDesc = "" +
 	"\x19ANSWER_ACTION_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ANSWER_ACTION_ACCEPT\x10\x01\x12\x19\n" +
 	"\x15ANSWER_ACTION_DECLINE\x10\x02\x12\x18\n" +
-	"\x14ANSWER_ACTION_CANCEL\x10\x03*\xf1\x01\n" +
+	"\x14ANSWER_ACTION_CANCEL\x10\x03*\x8d\x02\n" +
 	"\vFailureKind\x12\x1c\n" +
 	"\x18FAILURE_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11FAILURE_KIND_TOOL\x10\x01\x12\x16\n" +
@@ -2917,7 +2922,8 @@ const file_toolplugin_v1_frame_proto_rawDesc = "" +
 	"\x13FAILURE_KIND_OUTPUT\x10\x05\x12\x19\n" +
 	"\x15FAILURE_KIND_CANCELED\x10\x06\x12\x15\n" +
 	"\x11FAILURE_KIND_BUSY\x10\a\x12\x18\n" +
-	"\x14FAILURE_KIND_SUSPEND\x10\bB?Z=github.com/toolhost/toolhost/proto/toolplugin/v1;toolpluginv1b\x06proto3"
+	"\x14FAILURE_KIND_SUSPEND\x10\b\x12\x1a\n" +
+	"\x16FAILURE_KIND_TOO_LARGE\x10\tB?Z=github.com/toolhost/toolhost/proto/toolplugin/v1;toolpluginv1b\x06proto3"
 
 var (
 	file_toolplugin_v1_frame_proto_rawDescOnce sync.Once
