@@ -1,0 +1,45 @@
+// Package pluginsdk is the author's side of toolhost: a tool is a function with
+// a name, and a program whose main function is [Serve] is a plugin.
+//
+//	func main() {
+//		pluginsdk.Serve(pluginsdk.Tool[In, Out]{
+//			ID:          "greet",
+//			Description: "Greets somebody by name.",
+//			Execute: func(ctx context.Context, call *pluginsdk.Call, in In) (Out, error) {
+//				return Out{Text: "Hello, " + in.Name}, nil
+//			},
+//		})
+//	}
+//
+// # What the plugin does and what the host does
+//
+// A plugin runs the author's functions and nothing else. The host that starts it
+// parses, repairs and validates the input, asks for approvals, keeps deadlines,
+// validates the output and decides who sees it. So Execute gets an input that
+// fits the input schema, and a tool need not check it again.
+//
+// # Schemas
+//
+// The input and output schemas are inferred from In and Out as encoding/json
+// reads and writes them, with the tags of github.com/invopop/jsonschema:
+//
+//	type In struct {
+//		City string `json:"city" jsonschema:"minLength=1" jsonschema_description:"A city, such as Berlin"`
+//		Days int    `json:"days,omitempty" jsonschema:"minimum=1,maximum=16,default=3"`
+//	}
+//
+// A field is required unless its tag says omitempty or omitzero, or it is a
+// pointer. Names that are not listed are refused.
+//
+// # Processes
+//
+// Many calls run at once in one process, each in a goroutine of its own. A panic
+// in an author's function ends that call; a panic in a goroutine that the author
+// started ends the process. Prints to stdout and stderr reach the host's log;
+// [Call.Logger] is better, because its records belong to the call.
+//
+// The process ends when the host closes its standard input or sends SIGTERM:
+// every call's context is cancelled, and after at most one second the process
+// exits. SIGINT is ignored, because Ctrl-C in a terminal is for the host. As
+// process 1 of a pid namespace the process reaps orphans.
+package pluginsdk

@@ -1,0 +1,3 @@
+package pluginsdk
+
+func runRole(string) {}
