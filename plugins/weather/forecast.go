@@ -42,7 +42,7 @@ func newForecaster(s Settings, client *http.Client) (*forecaster, error) {
 	}
 	p, ok := providers[s.Provider]
 	if !ok {
-		return nil, fmt.Errorf("settings weather: provider: %q is none of open-meteo, met.no, wttr.in", s.Provider)
+		return nil, fmt.Errorf("settings: at /provider: %q is none of open-meteo, met.no, wttr.in", s.Provider)
 	}
 	return &forecaster{name: s.Provider, provider: p}, nil
 }

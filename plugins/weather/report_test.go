@@ -41,7 +41,7 @@ func TestForecast_Reports(t *testing.T) {
 			openMeteoBy}},
 		{"open-meteo imperial by coordinates", openMeteoName, Input{Location: "40.71,-74.01", Units: "imperial"}, []string{
 			`"place":{"name":"40.71,-74.01","latitude":40.71,"longitude":-74.01,"timezone":"America/New_York"}`, imperial,
-			`"current":{"time":"2026-11-30T06:15:00-05:00","condition":"mainly clear","temperature":49.28,"feelsLike":43.7,"humidity":58,"windSpeed":11.868,"windDirection":302}`,
+			`"current":{"time":"2026-11-30T06:15:00-05:00","condition":"mainly clear","temperature":49.3,"feelsLike":43.7,"humidity":58,"windSpeed":11.9,"windDirection":302}`,
 			`"daily":[]`, openMeteoBy}},
 		{"met.no", metNoName, Input{Location: "Berlin, DE", Days: 1}, []string{placeBerlin, metric,
 			`"current":{"time":"2026-11-30T12:00:00+01:00","condition":"cloudy","temperature":4.2,"humidity":76,"windSpeed":14.8,"windDirection":231}`,

@@ -40,16 +40,16 @@ func (s Settings) withDefaults() (Settings, time.Duration, error) {
 	} {
 		u, err := url.Parse(*base)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			return s, 0, fmt.Errorf("settings weather: %s: %q is not an http or https base URL", name, *base)
+			return s, 0, fmt.Errorf("settings: at /%s: %q is not an http or https base URL", name, *base)
 		}
 		*base = strings.TrimRight(*base, "/")
 	}
 	if strings.ContainsAny(s.UserAgent, "\r\n") {
-		return s, 0, fmt.Errorf("settings weather: userAgent: has a line break")
+		return s, 0, fmt.Errorf("settings: at /userAgent: has a line break")
 	}
 	timeout, err := time.ParseDuration(s.Timeout)
 	if err != nil || timeout <= 0 {
-		return s, 0, fmt.Errorf("settings weather: timeout: %q is not a positive duration such as 10s", s.Timeout)
+		return s, 0, fmt.Errorf("settings: at /timeout: %q is not a positive duration such as 10s", s.Timeout)
 	}
 	return s, timeout, nil
 }

@@ -192,18 +192,18 @@ func narrow(answer map[string]any, section string, wanted []string, days int, q 
 	return nil
 }
 
-// conversion turns a recorded unit into the one asked for.
+// conversion turns a recorded unit into the one asked for, rounded as the service does.
 func conversion(unit any, q url.Values) (label any, convert func(float64) float64) {
-	scale := func(factor, offset float64) func(float64) float64 {
-		return func(v float64) float64 { return math.Round((v*factor+offset)*1000) / 1000 }
+	scale := func(factor, offset, precision float64) func(float64) float64 {
+		return func(v float64) float64 { return math.Round((v*factor+offset)*precision) / precision }
 	}
 	switch {
 	case unit == "°C" && q.Get("temperature_unit") == "fahrenheit":
-		return "°F", scale(1.8, 32)
+		return "°F", scale(1.8, 32, 10)
 	case unit == "km/h" && q.Get("wind_speed_unit") == "mph":
-		return "mp/h", scale(1/1.609344, 0)
+		return "mp/h", scale(1/1.609344, 0, 10)
 	case unit == "mm" && q.Get("precipitation_unit") == "inch":
-		return "inch", scale(1/25.4, 0)
+		return "inch", scale(1/25.4, 0, 1000)
 	}
-	return unit, scale(1, 0)
+	return unit, func(v float64) float64 { return v }
 }

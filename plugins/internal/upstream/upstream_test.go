@@ -48,7 +48,7 @@ func TestHandler_RefusesWhatTheServiceWould(t *testing.T) {
 		{"geocoder no count", GeocodingPath + "/v1/search?name=Berlin", "", 400, `"error":true`},
 		{"geocoder unknown parameter", GeocodingPath + "/v1/search?name=Berlin&count=1&x=1", "", 400, `parameter x`},
 		{"forecast", OpenMeteoPath + "/v1/forecast?latitude=52.5&longitude=13.4&current=temperature_2m", "", 200, `"temperature_2m":4.2`},
-		{"forecast in fahrenheit", OpenMeteoPath + "/v1/forecast?latitude=52.5&longitude=13.4&current=temperature_2m&temperature_unit=fahrenheit", "", 200, `"temperature_2m":39.56`},
+		{"forecast in fahrenheit", OpenMeteoPath + "/v1/forecast?latitude=52.5&longitude=13.4&current=temperature_2m&temperature_unit=fahrenheit", "", 200, `"temperature_2m":39.6`},
 		{"forecast days", OpenMeteoPath + "/v1/forecast?latitude=52.5&longitude=13.4&daily=weather_code&forecast_days=2&timezone=auto", "", 200, `"weather_code":[3,61]`},
 		{"forecast without timezone", OpenMeteoPath + "/v1/forecast?latitude=52.5&longitude=13.4&daily=weather_code", "", 400, `timezone is required`},
 		{"forecast unknown variable", OpenMeteoPath + "/v1/forecast?latitude=52.5&longitude=13.4&current=smell", "", 400, `smell`},
