@@ -1,0 +1,92 @@
+package schema
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+// Document is a JSON text that was read once: its bytes, its value and the edits made to both since.
+// It is used by one goroutine at a time.
+type Document struct {
+	text   []byte
+	value  any
+	values int   // how many values the text holds
+	edits  *edit // nil if the text is unchanged
+	bytes  []byte
+	dups   bool
+	spent  bool // filling the defaults ran out of steps
+}
+
+// Parse reads exactly one JSON value of RFC 8259: no comments, nothing after it, no lone surrogates, only UTF-8.
+// Of members with the same name the last wins, and Bytes holds that one only; Duplicates names them.
+// The text is kept: the caller must not change it afterwards.
+// Errors: *SyntaxError, *LimitError; both with offset, line and column.
+func Parse(text []byte, lim Limits) (*Document, error) {
+	return parse(text, lim, nil)
+}
+
+// parse is Parse that also takes notes of a schema's text.
+func parse(text []byte, lim Limits, n *notes) (*Document, error) {
+	lim = lim.withDefaults()
+	if len(text) > lim.Bytes {
+		return nil, &LimitError{What: "bytes of text", Max: lim.Bytes, Offset: lim.Bytes}
+	}
+	s := scanner{text: string(text), lim: lim, notes: n}
+	if !utf8.ValidString(s.text) {
+		for s.pos = range s.text {
+			if r, size := utf8.DecodeRuneInString(s.text[s.pos:]); r == utf8.RuneError && size == 1 {
+				break
+			}
+		}
+		s.syntax("UTF-8")
+		return nil, s.err
+	}
+	var room struct { // enough for small documents
+		keys  [8]string
+		vals  [12]any
+		trail [4]frame
+	}
+	s.keys, s.vals, s.trail = room.keys[:0], room.vals[:0], room.trail[:0]
+	v := s.document()
+	if s.err != nil {
+		return nil, s.err
+	}
+	return &Document{text: text, value: v, values: s.values, edits: s.root, dups: s.root != nil}, nil
+}
+
+// Bytes are the text with the changes made since (defaults, repairs, dropped duplicates); everything else byte for byte,
+// so number spelling, key order and white space are the author's. Not to be changed.
+func (d *Document) Bytes() []byte {
+	if d.edits == nil {
+		return d.text
+	}
+	if d.bytes == nil {
+		d.bytes = d.edits.apply(d.text)
+	}
+	return d.bytes
+}
+
+// Value is the decoded value, changes included: map[string]any, []any, string, json.Number, bool, nil. Not to be changed.
+func (d *Document) Value() any { return d.value }
+
+// Duplicates are the JSON Pointers of members whose name came more than once, sorted, at most 100 of
+// at most 512 bytes each.
+// A strict tool refuses a document that has any (T5).
+func (d *Document) Duplicates() []string {
+	if !d.dups {
+		return nil
+	}
+	var found []string
+	d.edits.duplicates(nil, &found)
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// edit returns the edits of the place the trail leads to; Bytes is made anew after it.
+func (d *Document) edit(t trail) *edit {
+	if d.edits == nil {
+		d.edits = &edit{}
+	}
+	d.bytes = nil
+	return t.edits(d.edits)
+}

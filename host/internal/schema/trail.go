@@ -1,0 +1,88 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+)
+
+// maxPath bounds a JSON Pointer in an error: member names may be a megabyte long.
+const maxPath = 512
+
+// step is one token of a JSON Pointer: a member's name, or an index if array is set.
+type step struct {
+	key   string
+	index int
+	array bool
+}
+
+// write writes the step with its slash.
+func (s step) write(b *strings.Builder) {
+	b.WriteByte('/')
+	if s.array {
+		b.WriteString(strconv.Itoa(s.index))
+		return
+	}
+	b.WriteString(escapeToken(s.key))
+}
+
+// frame is a step of a trail, with the edits of that place once there are any.
+type frame struct {
+	step
+	edit  *edit
+	known bool // the schema declares the member's name
+}
+
+// trail is the way from the root of a document to the value being looked at.
+type trail []frame
+
+func (t *trail) push(s step) { *t = append(*t, frame{step: s}) }
+func (t *trail) pop()        { *t = (*t)[:len(*t)-1] }
+
+// pointer writes the trail as a JSON Pointer of at most maxPath bytes; what is left out at its end shows as "...".
+func (t trail) pointer() string {
+	if len(t) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for i := range t {
+		if b.Len() > maxPath {
+			break
+		}
+		t[i].write(&b)
+	}
+	return cut(b.String(), maxPath)
+}
+
+// whole writes the trail as a JSON Pointer however long it is.
+func (t trail) whole() string {
+	var b strings.Builder
+	for i := range t {
+		t[i].write(&b)
+	}
+	return b.String()
+}
+
+// edits returns the edits of the place the trail leads to, making them and those on the way. A long name is hashed once
+// for each frame, not once for each edit below it.
+func (t trail) edits(root *edit) *edit {
+	e := root
+	for i := range t {
+		if t[i].edit == nil {
+			t[i].edit = e.child(t[i].step)
+		}
+		e = t[i].edit
+	}
+	return e
+}
+
+// cut shortens s to at most n bytes (n > 3), on a rune's edge, with "..." for what is left out.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	end := n - 3
+	for end > 0 && s[end]&0xC0 == 0x80 {
+		end--
+	}
+	return s[:end] + "..."
+}
