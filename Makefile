@@ -29,8 +29,9 @@ $(TOOLS)/stamp: tools/go.mod tools/go.sum
 	go -C tools build -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
-build: ## Build bin/toolhost and bin/plugins/toolplugin-*
+build: ## Build bin/toolhost, bin/plugins/toolplugin-* and bin/upstream
 	$(GOBUILD) -o bin/toolhost ./cmd/toolhost
+	$(GOBUILD) -o bin/upstream ./plugins/upstream
 	@for p in $(PLUGINS); do \
 		echo "$(GOBUILD) -o bin/plugins/toolplugin-$$p ./plugins/$$p"; \
 		$(GOBUILD) -o bin/plugins/toolplugin-$$p ./plugins/$$p || exit 1; \
@@ -40,7 +41,6 @@ demo: build ## Show the main job from end to end; LIVE=1 uses the real services
 	go run ./internal/demo $(if $(LIVE),-live)
 
 upstream: build ## Serve recorded weather and web answers on loopback, with bin/upstream.yaml to match
-	$(GOBUILD) -o bin/upstream ./plugins/upstream
 	bin/upstream -config bin/upstream.yaml
 
 # The probe builds what the race detector needs of C: without a compiler, or without the C library's
@@ -79,8 +79,9 @@ generate: $(TOOLS)/stamp ## Write the Go code of the .proto files
 image: $(TOOLS)/stamp ## Renew the image that buf breaking compares with; see CONTRIBUTING.md first
 	$(TOOLS)/buf build --exclude-source-info -o $(IMAGE)
 
-bench: ## Run the benchmarks, which are a module of their own
-	go -C bench run .
+bench: build ## Run the benchmarks, which are a module of their own
+	go -C bench build -trimpath -o ../bin/bench/bareplugin ./bareplugin
+	go -C bench run ./cmd/start
 
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	@list=$$(go test -list '^Fuzz' ./...) || exit 1; echo "$$list" \
