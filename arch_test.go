@@ -1,0 +1,133 @@
+// Package toolhost_test checks what holds of the whole tree: which way imports run, which
+// dependency is behind which wall, and that the documents quote files that compile.
+package toolhost_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/toolhost/toolhost/"
+
+// imports lists, for every part of the tree, the other parts that it may import. A part is a
+// directory with all below it that is not a part of its own.
+var imports = map[string][]string{
+	"proto/toolplugin":     {},
+	"proto/wire":           {"proto/toolplugin"},
+	"proto/session":        {"proto/wire", "proto/toolplugin"},
+	"host/internal/schema": {},
+	"host/internal/policy": {},
+	"host/internal/state":  {},
+	"host/internal/launch": {"proto/session", "proto/wire", "proto/toolplugin"},
+	"host": {"host/internal/launch", "host/internal/schema", "host/internal/policy", "host/internal/state",
+		"proto/session", "proto/wire", "proto/toolplugin"},
+	"host/config":          {"host", "host/internal/schema"},
+	"host/conform":         {"host", "proto/wire"},
+	"host/mcpserver":       {"host"},
+	"host/provider":        {"host"},
+	"pluginsdk":            {"proto/session", "proto/wire", "proto/toolplugin"},
+	"pluginsdk/plugintest": {"host/conform", "host", "pluginsdk", "proto/wire"},
+	"plugins":              {"pluginsdk"},
+	"cmd":                  {"host/config", "host/mcpserver", "host/conform", "host/provider", "host", "proto/wire"},
+	"examples/embed":       {"host"},
+	"examples/plugin":      {"pluginsdk"},
+	"internal":             {"host/config", "host", "pluginsdk"},
+}
+
+// jails lists the dependencies that only some parts may import.
+var jails = map[string][]string{
+	"github.com/hashicorp/go-plugin":         {"host/internal/launch", "pluginsdk"},
+	"github.com/santhosh-tekuri/jsonschema":  {"host/internal/schema"},
+	"github.com/invopop/jsonschema":          {"pluginsdk"},
+	"github.com/modelcontextprotocol/go-sdk": {"host/mcpserver", "plugins/mcp"},
+}
+
+// TestImportsRunOneWay holds the graph and the jails of the tree on every system, tests excepted.
+func TestImportsRunOneWay(t *testing.T) {
+	for _, goos := range []string{"linux", "darwin", "windows"} {
+		for _, p := range list(t, "GOOS="+goos, "./...") {
+			from, known := part(p.ImportPath)
+			if !known && len(p.Imports) > 0 {
+				t.Errorf("%s: %s is in no part of the tree: give it one in arch_test.go", goos, p.ImportPath)
+			}
+			for _, i := range p.Imports {
+				if to, ok := part(i); ok && to != from && !slices.Contains(imports[from], to) {
+					t.Errorf("%s: %s imports %s: %s may import %v", goos, p.ImportPath, i, from, imports[from])
+				}
+				for dep, may := range jails {
+					if strings.HasPrefix(i, dep) && !within(p.ImportPath, may) {
+						t.Errorf("%s: %s imports %s: only %v may", goos, p.ImportPath, i, may)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPluginsStayLight holds that a plugin never links what costs its start: the host's schema
+// engine and the MCP SDK.
+func TestPluginsStayLight(t *testing.T) {
+	for _, p := range list(t, "", "-deps", "./pluginsdk") {
+		for _, dep := range []string{"github.com/santhosh-tekuri/jsonschema", "github.com/modelcontextprotocol/go-sdk", module + "host"} {
+			if strings.HasPrefix(p.ImportPath, dep) {
+				t.Errorf("pluginsdk links %s", p.ImportPath)
+			}
+		}
+	}
+}
+
+// pkg is what go list says of a package.
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Export     string // the file of its export data, with -export
+}
+
+func list(t *testing.T, env string, args ...string) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports,Export"}, args...)...)
+	if env != "" {
+		cmd.Env = append(os.Environ(), env)
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		if e, ok := errors.AsType[*exec.ExitError](err); ok {
+			t.Fatalf("%v: %v\n%s", cmd, err, e.Stderr)
+		}
+		t.Fatalf("%v: %v", cmd, err)
+	}
+	var pkgs []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); err == io.EOF {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// part returns the part of the tree that the package path belongs to.
+func part(path string) (string, bool) {
+	dir, ours := strings.CutPrefix(path, module)
+	for ours && dir != "" {
+		if _, ok := imports[dir]; ok {
+			return dir, true
+		}
+		dir = dir[:max(0, strings.LastIndexByte(dir, '/'))]
+	}
+	return "", false
+}
+
+func within(path string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return path == module+dir || strings.HasPrefix(path, module+dir+"/")
+	})
+}
