@@ -46,6 +46,7 @@ func webfetch(f *fetch.Fetcher) pluginsdk.Definition {
 		InputExamples:    []fetch.Input{{URL: "https://example.com/"}, {URL: "https://example.com/long", Format: "text", Offset: 20000}},
 		MCP:              pluginsdk.MCP{Annotations: &pluginsdk.Annotations{ReadOnly: &yes, Destructive: &no, Idempotent: &yes, OpenWorld: &yes}},
 		Timeout:          f.Timeout() + time.Second, // the fetch's own limit comes first: its message says what it waited for
+		MaxConcurrency:   16,                        // bodies are held whole: 16 of 8 MiB and what is made of them
 		Idempotent:       true,
 		ToModelOutput:    modelOutput,
 		OnInputStart:     w.start,

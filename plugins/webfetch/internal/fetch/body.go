@@ -55,7 +55,7 @@ func readBody(resp *http.Response, max int64, progress func(read, total int64)) 
 			return body{}, err
 		}
 		switch {
-		case err == io.EOF:
+		case err == io.EOF, err != nil && raw.n == 0 && raw.err == nil: // no body is no broken body
 			m.done(int64(buf.Len()))
 			return body{bytes: buf.Bytes()}, nil
 		case err != nil && errors.Is(raw.err, errSentLimit):
@@ -190,11 +190,16 @@ type lazyReader struct {
 }
 
 func (l *lazyReader) Read(p []byte) (int, error) {
-	if l.r == nil && l.err == nil {
-		l.r, l.err = l.open()
-	}
 	if l.err != nil {
 		return 0, l.err
+	}
+	if l.r == nil {
+		r, err := l.open()
+		if err != nil { // r is then no nil interface but one around a nil reader
+			l.err = err
+			return 0, err
+		}
+		l.r = r
 	}
 	return l.r.Read(p)
 }

@@ -59,6 +59,10 @@ func TestT8_Encodings(t *testing.T) {
 		if err != nil || out.Content != text {
 			t.Errorf("%s: %v", name, err)
 		}
+		base, f = encodedServer(t, nil, Settings{}, header)
+		if out, err = f.Fetch(t.Context(), Input{URL: base}, nil); err != nil || out.Content != "" {
+			t.Errorf("%s without a body: %v", name, err)
+		}
 		base, f = encodedServer(t, pack(t, name, []byte(text))[:20], Settings{}, header)
 		_, err = f.Fetch(t.Context(), Input{URL: base}, nil)
 		wantKind(t, err, kindEncoding)
@@ -146,6 +150,35 @@ func TestB54_TotalDeadline(t *testing.T) {
 		_, err := f.Fetch(t.Context(), Input{URL: "http://" + addr}, nil)
 		wantKind(t, err, kindTimeout)
 	})
+}
+
+// TestB54_CallDeadline has a call that ends before the fetch's own limit.
+func TestB54_CallDeadline(t *testing.T) {
+	addr := stalled(t, "")
+	f := newFetcher(t, Settings{Allow: []string{addr}})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := f.Fetch(ctx, Input{URL: "http://" + addr}, nil)
+	if wantKind(t, err, kindTimeout); !strings.Contains(err.Error(), "before the call's deadline") {
+		t.Error(err)
+	}
+}
+
+// TestServerFaults has connections that break and headers that are none: the cause is told, at a bounded length.
+func TestServerFaults(t *testing.T) {
+	for _, answer := range []string{"", "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\n" + strings.Repeat("x", 9000) + "\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", maxHeaderBytes+5000) + "\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhello"} {
+		addr := accept(t, func(conn net.Conn) {
+			_, _ = conn.Read(make([]byte, 4096))
+			_, _ = io.WriteString(conn, answer)
+		})
+		f := newFetcher(t, Settings{Allow: []string{addr}})
+		_, err := f.Fetch(t.Context(), Input{URL: "http://" + addr}, nil)
+		if wantKind(t, err, kindConnect); len(err.Error()) > 600 {
+			t.Errorf("a message of %d bytes", len(err.Error()))
+		}
+	}
 }
 
 // TestB54_Abort cancels the call in every phase: the fetch returns, and the server sees the connection end.

@@ -21,7 +21,7 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// dialer connects to a host if the guard accepts every address of it (BI-24), and asks the guard again with the concrete
+// dialer connects to a host if the guard accepts every address of it (BI-24), or to those that the operator allowed, and asks the guard again with the concrete
 // address of the socket just before it connects (BI-25): a name that answers differently the second time gains nothing.
 type dialer struct {
 	guard    *guard
@@ -43,6 +43,9 @@ func (d *dialer) dial(ctx context.Context, _, hostPort string) (net.Conn, error)
 	ips, err := d.lookup(ctx, host)
 	if err != nil {
 		return nil, err
+	}
+	if own := d.guard.allowed(ips, uint16(port)); len(own) > 0 {
+		ips = own
 	}
 	for _, ip := range ips {
 		if err := d.guard.check(netip.AddrPortFrom(ip, uint16(port))); err != nil {

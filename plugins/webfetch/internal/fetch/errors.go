@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -30,9 +31,10 @@ const (
 )
 
 const (
-	maxShownURL = 200 // bytes of a URL in a message
-	privateText = "URL resolves to a private or reserved address."
-	schemeText  = "only HTTP and HTTPS URLs are supported."
+	maxShownURL   = 200 // bytes of a URL in a message
+	maxShownCause = 300 // bytes of a cause: it may quote the server
+	privateText   = "URL resolves to a private or reserved address."
+	schemeText    = "only HTTP and HTTPS URLs are supported."
 )
 
 // Error is why a page could not be fetched. Its text is "fetch URL: cause" and ends with what can be done;
@@ -53,9 +55,13 @@ func (e *Error) Unwrap() error { return e.Err }
 func transferError(ctx context.Context, u *url.URL, limit time.Duration, doing string, err error) error {
 	shown := showURL(u)
 	if ctx.Err() != nil {
-		if cause := context.Cause(ctx); errors.Is(cause, errTotalTime) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		switch {
+		case errors.Is(context.Cause(ctx), errTotalTime):
 			return &Error{Kind: kindTimeout, URL: shown, Err: context.DeadlineExceeded,
-				Msg: fmt.Sprintf("no complete answer within %s (while %s); try again, or raise the setting timeout or the call's deadline", limit, doing)}
+				Msg: fmt.Sprintf("no complete answer within %s (while %s); try again, or raise the setting timeout", limit, doing)}
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return &Error{Kind: kindTimeout, URL: shown, Err: context.DeadlineExceeded,
+				Msg: fmt.Sprintf("no complete answer before the call's deadline (while %s); try again with more time", doing)}
 		}
 		return &Error{Kind: kindCanceled, URL: shown, Err: ctx.Err(), Msg: "canceled while " + doing}
 	}
@@ -68,8 +74,13 @@ func transferError(ctx context.Context, u *url.URL, limit time.Duration, doing s
 		}
 		return fe
 	}
-	return &Error{Kind: kindConnect, URL: shown, Err: err,
-		Msg: fmt.Sprintf("%s: %v; check that the site is up and the URL is right", doing, err)}
+	kind := kindConnect
+	var ne net.Error
+	if errors.As(err, &ne) && ne.Timeout() { // of the dial, the handshake or the header
+		kind = kindTimeout
+	}
+	return &Error{Kind: kind, URL: shown, Err: err,
+		Msg: fmt.Sprintf("%s: %s; check that the site is up and the URL is right", doing, cutBytes(err.Error(), maxShownCause))}
 }
 
 // showURL is u for a message: without a password or a user, cut.

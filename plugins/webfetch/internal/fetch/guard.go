@@ -76,6 +76,17 @@ func (g *guard) check(ap netip.AddrPort) error {
 	return nil
 }
 
+// allowed are those of ips that the operator allowed on port.
+func (g *guard) allowed(ips []netip.Addr, port uint16) []netip.Addr {
+	var own []netip.Addr
+	for _, ip := range ips {
+		if slices.Contains(g.allow, netip.AddrPortFrom(ip.Unmap(), port)) {
+			own = append(own, ip)
+		}
+	}
+	return own
+}
+
 // allowsPort tells whether any address could be dialled on port, so that a URL can be refused before a name is looked up.
 func (g *guard) allowsPort(port uint16) bool {
 	return slices.Contains(defaultPorts[:], port) ||

@@ -106,6 +106,20 @@ func TestBI25_HostileHostsCResolver(t *testing.T) {
 	}
 }
 
+// TestAllowedAddressOfAName has a name with one address that the operator allowed: only that one is dialled.
+func TestAllowedAddressOfAName(t *testing.T) {
+	f := newFetcher(t, Settings{Allow: []string{"127.0.0.1:8080"}})
+	var d dials
+	f.dialer.intercept = d.intercept
+	f.dialer.resolver = &names{answers: map[string][][]string{"localhost": {{"::1", "127.0.0.1"}}, "dev.test": {{"10.0.0.1", "::ffff:127.0.0.1"}}}}
+	for url, want := range map[string]string{"http://localhost:8080/": "127.0.0.1:8080", "http://dev.test:8080/": "127.0.0.1:8080", "http://localhost/": "", "http://dev.test/": ""} {
+		_, err := f.Fetch(t.Context(), Input{URL: url}, nil)
+		if seen := strings.Join(d.take(), " "); seen != want || errors.Is(err, errIntercepted) != (want != "") {
+			t.Errorf("%s: dialled %q, %v", url, seen, err)
+		}
+	}
+}
+
 // TestBI25_LastGate checks the guard at the socket itself, behind the check of the looked-up addresses.
 func TestBI25_LastGate(t *testing.T) {
 	f := newFetcher(t, Settings{})

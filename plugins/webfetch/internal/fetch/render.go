@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	maxTitle = 300 // code points
-	sniffLen = 1024
+	maxTitle       = 300 // code points
+	maxContentType = 200 // bytes
+	sniffLen       = 1024
 )
 
 // render makes the output of a body: what kind of content it is, in which character set, as which text, which part.
@@ -20,7 +21,7 @@ func (f *Fetcher) render(ctx context.Context, res *response, b body, opt options
 	status := res.http.StatusCode
 	out := &Output{
 		URL: res.url.String(), Status: status, StatusText: http.StatusText(status), OK: status >= 200 && status < 300,
-		ContentType: res.http.Header.Get("Content-Type"), Redirects: res.redirects,
+		ContentType: cutBytes(res.http.Header.Get("Content-Type"), maxContentType), Redirects: res.redirects,
 	}
 	kind := classify(out.ContentType, b.bytes)
 	if kind.binary {
