@@ -165,7 +165,7 @@ func (c *Call) deliver(in, out any) error {
 		err = c.outcome(&pb.Frame{Body: &pb.Frame_Output{Output: body}})
 	}
 	if errors.As(err, &size) {
-		return &failure{pb.FailureKind_FAILURE_KIND_OUTPUT, err}
+		return &failure{pb.FailureKind_FAILURE_KIND_TOO_LARGE, fmt.Errorf("output: %w", err)}
 	}
 	return err
 }
@@ -235,13 +235,9 @@ func (c *Call) rederive(in any, want *pb.Derive) (out any, err error) {
 // fail sends what ended the call in place of an output.
 func (c *Call) fail(err error) {
 	if s, ok := asSuspension(err); ok {
-		if err = s.err; err == nil {
-			err = c.outcome(s.frame())
-		}
-		if err == nil {
+		if err = c.suspend(s); err == nil {
 			return
 		}
-		err = &failure{pb.FailureKind_FAILURE_KIND_SUSPEND, err}
 	}
 	failed := &pb.Failed{Kind: c.kindOf(err), Message: orElse(cut(err.Error(), maxErrorText), "failed"), Closed: true}
 	var p *panicError
@@ -262,6 +258,18 @@ func (c *Call) fail(err error) {
 		failed.Data = nil
 		_ = c.outcome(&pb.Frame{Body: &pb.Frame_Failed{Failed: failed}}) // any other error: nobody listens
 	}
+}
+
+func (c *Call) suspend(s *suspension) error {
+	if s.err != nil {
+		return &failure{pb.FailureKind_FAILURE_KIND_SUSPEND, s}
+	}
+	err := c.outcome(s.frame())
+	var size *session.TooLargeError
+	if errors.As(err, &size) {
+		return &failure{pb.FailureKind_FAILURE_KIND_TOO_LARGE, fmt.Errorf("suspend payload: %w", err)}
+	}
+	return err
 }
 
 func (c *Call) kindOf(err error) pb.FailureKind {

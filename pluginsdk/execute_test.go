@@ -100,7 +100,10 @@ func TestFailures(t *testing.T) {
 		newTool("nested", func(context.Context, *Call, nested) (any, error) { return nil, nil }),
 		newTool("nan", func(context.Context, *Call, nothing) (any, error) { return func() {}, nil }),
 		newTool("bad-raw", func(context.Context, *Call, nothing) (json.RawMessage, error) { return json.RawMessage(`{"a":}`), nil }),
-		newTool("huge", func(context.Context, *Call, nothing) (string, error) { return strings.Repeat("x", 33<<20), nil }),
+		newTool("huge", func(context.Context, *Call, nothing) (string, error) { return strings.Repeat("x", testLimit), nil }),
+		newTool("huge-payload", func(_ context.Context, c *Call, _ nothing) (any, error) {
+			return nil, c.Suspend(strings.Repeat("x", testLimit))
+		}),
 		newTool("suspend", func(_ context.Context, c *Call, _ nothing) (any, error) { return nil, c.Suspend(func() {}) }),
 		newTool("goexit", func(context.Context, *Call, nothing) (any, error) { runtime.Goexit(); return nil, nil }),
 	)
@@ -117,8 +120,9 @@ func TestFailures(t *testing.T) {
 		{"nested", `{"list":[{"n":1},{"n":"x"}]}`, "at /list/1/n: string does not fit int", "", pb.FailureKind_FAILURE_KIND_INPUT},
 		{"nan", "{}", "json: unsupported type: func()", "", pb.FailureKind_FAILURE_KIND_OUTPUT},
 		{"bad-raw", "{}", "at byte 6: invalid character '}' looking for beginning of value", "", pb.FailureKind_FAILURE_KIND_OUTPUT},
-		{"huge", "{}", "limit of 33554432 bytes", "", pb.FailureKind_FAILURE_KIND_OUTPUT},
-		{"suspend", "{}", "json: unsupported type: func()", "", pb.FailureKind_FAILURE_KIND_SUSPEND},
+		{"huge", "{}", "limit of 1048576 bytes", "", pb.FailureKind_FAILURE_KIND_TOO_LARGE},
+		{"huge-payload", "{}", "limit of 1048576 bytes", "", pb.FailureKind_FAILURE_KIND_TOO_LARGE},
+		{"suspend", "{}", "suspend payload: json: unsupported type: func()", "", pb.FailureKind_FAILURE_KIND_SUSPEND},
 		{"goexit", "{}", "panic in tool: its goroutine ended", "", pb.FailureKind_FAILURE_KIND_PANIC},
 	} {
 		t.Run(tt.tool, func(t *testing.T) {
@@ -389,7 +393,7 @@ func TestModelOutputFailureKeepsTheOutput(t *testing.T) {
 		model("error", func() (ModelOutput, error) { return ModelOutput{}, errors.New("why") }),
 		model("panic", func() (ModelOutput, error) { panic("why") }),
 		model("form", func() (ModelOutput, error) { return ModelOutput{Type: "poem", Value: json.RawMessage("1")}, nil }),
-		model("large", func() (ModelOutput, error) { return Text(strings.Repeat("x", 33<<20)), nil }),
+		model("large", func() (ModelOutput, error) { return Text(strings.Repeat("x", testLimit)), nil }),
 		model("none", func() (ModelOutput, error) { return ModelOutput{}, nil }),
 	)
 	for tool, want := range map[string]string{ // b39

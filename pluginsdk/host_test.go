@@ -27,7 +27,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-const testTimeout = 20 * time.Second
+const (
+	testTimeout = 20 * time.Second
+	testLimit   = 1 << 20 // bytes of a frame; small, so that what is too large is quick to make
+)
 
 // host is a small host: the other end of a session.
 type host struct {
@@ -94,7 +97,8 @@ func connect(t *testing.T, cc *grpc.ClientConn, settings string) *host {
 	}
 	h := &host{t: t, cc: cc, changed: make(chan struct{}, 16)}
 	h.sess = session.New(stream, session.Config{
-		Side: session.Host,
+		Side:   session.Host,
+		Limits: session.Limits{Message: testLimit},
 		OnLog: func(_ uint64, rec *pb.Log) {
 			h.mu.Lock()
 			defer h.mu.Unlock()

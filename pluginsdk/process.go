@@ -64,7 +64,7 @@ const handshakeTimeout = 5 * time.Second
 
 // start returns when the host can call.
 func (p *process) start() error {
-	dropEnv()
+	dropEnv("PLUGIN_CLIENT_CERT", "PLUGIN_MULTIPLEX_GRPC") // they make go-plugin do something else
 	r, w, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("handshake: %w", err)
@@ -84,6 +84,9 @@ func (p *process) start() error {
 		err = p.whyOver()
 	case <-timeout.C:
 		err = errors.New("handshake: no connection to go-plugin's socket")
+	}
+	if err == nil {
+		dropEnv(hostVariables()...)
 	}
 	return err
 }
@@ -181,12 +184,20 @@ func socketOf(line string) (network, address string, ok bool) {
 	return fields[2], fields[3], fields[2] == "unix" || fields[2] == "tcp"
 }
 
-// dropEnv removes the variables that make go-plugin do something else than this
-// package expects, and those that a child of the plugin must not inherit (S4).
-func dropEnv() {
-	for _, key := range []string{"PLUGIN_CLIENT_CERT", "PLUGIN_MULTIPLEX_GRPC", wire.EnvConn} {
-		// It fails for malformed names only.
-		_ = os.Unsetenv(key)
+// hostVariables are the host's words to this process, which children must not inherit (S4).
+func hostVariables() []string {
+	keys := []string{wire.CookieKey, wire.EnvConn}
+	for _, pair := range os.Environ() {
+		if key, _, _ := strings.Cut(pair, "="); strings.HasPrefix(key, "PLUGIN_") {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func dropEnv(keys ...string) {
+	for _, key := range keys {
+		_ = os.Unsetenv(key) // it fails for malformed names only
 	}
 }
 
