@@ -1,0 +1,295 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
+)
+
+// Call is one call's end of the session. Send, Cancel, Close and the questions
+// may be used concurrently; Recv is for one goroutine at a time.
+type Call struct {
+	s  *Session
+	id uint64
+
+	// All below is guarded by s.mu.
+	course  course
+	over    bool         // this end is through: closed, or cancelled on the host's side
+	cancel  *CancelError // the host cancelled it; plugin side
+	started bool
+	handed  handed // of open, to the stream
+
+	lane    lane
+	credit  int           // what may still be sent
+	owed    int           // cost of what waits in the lane
+	room    chan struct{} // closed when owed shrinks; nil if nobody waits
+	latest  uint64        // number of the newest progress in the lane, plus 1
+	half    []byte        // the beginning of a rune, held back
+	lastLog uint64        // the newest record of this call
+
+	in       fifo[received]
+	peer     int // what the peer may still send
+	taken    int // taken by Recv and not returned yet
+	newest   uint64
+	lost     error // what the peer did that lost a frame
+	wake     chan struct{}
+	join     joiner
+	deadline time.Time
+	ctx      context.Context
+	stop     context.CancelCauseFunc
+
+	// The first elements, so that a small call allocates no queue.
+	out0 [1]item
+	in0  [1]received
+}
+
+// received is a frame that Recv has not taken yet.
+type received struct {
+	frame *pb.Frame
+	cost  int
+}
+
+// handed says how much of open was given to the stream.
+type handed uint8
+
+const (
+	handedNone handed = iota
+	handedPart
+	handedAll
+)
+
+// ID is the call's id on the wire: never 0, never used twice in a session.
+func (c *Call) ID() uint64 { return c.id }
+
+// Context is cancelled when the call is cancelled (cause *CancelError), its time
+// is over (cause *CancelError with TIMEOUT; Err is context.DeadlineExceeded), the
+// session ends (cause wraps ErrEnded), or the call is closed (cause ErrClosed).
+// It is one context, made at the first use; its deadline counts from receipt of
+// open. Plugin side.
+func (c *Call) Context() context.Context {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.ctx == nil {
+		c.makeContext()
+	}
+	return c.ctx
+}
+
+// Recv returns the call's next frame in order; it belongs to the caller. A write,
+// span or input_delta that is taken returns its credit to the peer. Errors, each
+// after everything that was received before: ErrClosed when the peer has closed the
+// call, *TooLargeError or *StateError when a frame of this call was lost because
+// it broke a limit or a rule of chunks, ErrEnded. At once: ErrClosed after Close or
+// Cancel on this side, *CancelError in the plugin when the host has cancelled, and
+// ctx's cause when there is nothing to receive.
+func (c *Call) Recv(ctx context.Context) (*pb.Frame, error) {
+	c.s.mu.Lock()
+	for {
+		f, err := c.take()
+		if f != nil || err != nil {
+			c.s.mu.Unlock()
+			return f, err
+		}
+		if c.wake == nil {
+			c.wake = make(chan struct{}, 1)
+		}
+		c.s.mu.Unlock()
+		select {
+		case <-c.wake:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		c.s.mu.Lock()
+	}
+}
+
+// Cancel tells the plugin to stop and ends the call on this side: unsent frames
+// are taken back, and nothing is received any more. If open was never handed to
+// the stream, the plugin hears nothing of the call. The call counts in
+// Session.Active until the plugin has closed it. Host side; a second Cancel, and
+// one after the end of the call, does nothing.
+func (c *Call) Cancel(reason pb.CancelReason, message string) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.s.cfg.Side == Host {
+		c.cancelLocked(reason, message)
+	}
+}
+
+// Started reports whether a frame that begins execution may have reached the
+// peer: open or input with run, open with resume, run, resume. It is false as long
+// as none was handed whole to the stream; after Cancel it does not change any more.
+// Host side; what C3 rests on.
+func (c *Call) Started() bool {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return c.started
+}
+
+// Close ends the call on this side. In the plugin it sends closed unless the
+// outcome said so. In the host it takes no more frames; a call whose outcome has
+// not come, or that still waits for accepted or derive, is cancelled (CALLER).
+func (c *Call) Close() {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.s.cfg.Side == Host {
+		c.closeHost()
+		return
+	}
+	c.closePlugin()
+}
+
+func (s *Session) newCall(id uint64) *Call {
+	c := &Call{s: s, id: id, credit: s.lim.Window, peer: s.lim.Window}
+	c.course.state = stNew
+	c.lane.call = c
+	c.lane.out.items = c.out0[:0]
+	c.in.items = c.in0[:0]
+	return c
+}
+
+func (c *Call) cancelLocked(reason pb.CancelReason, message string) {
+	if c.over {
+		return
+	}
+	c.over = true
+	c.dropAll()
+	c.signal()
+	if c.course.state == stClosed || c.s.err != nil {
+		return
+	}
+	if c.handed == handedNone {
+		delete(c.s.calls, c.id)
+		return
+	}
+	f := &pb.Frame{Call: c.id, Body: &pb.Frame_Cancel{Cancel: &pb.Cancel{Reason: reason, Message: cutText(message, maxCancel)}}}
+	clean(f)
+	c.s.post(f)
+}
+
+func (c *Call) closeHost() {
+	st, confirmed := c.course.state, !c.course.confirm || c.course.accepted
+	switch {
+	case c.over:
+	case st == stEnded, st == stClosed:
+		c.over = true
+		c.dropAll()
+		c.signal()
+	case st == stOutput && confirmed:
+		c.over = true // what waits, such as accepted, is still sent
+		c.in.reset()
+		c.signal()
+	default:
+		c.cancelLocked(pb.CancelReason_CANCEL_REASON_CALLER, "")
+	}
+}
+
+func (c *Call) closePlugin() {
+	if c.over {
+		return
+	}
+	if c.course.state != stClosed && c.s.err == nil {
+		c.course.state = stClosed
+		f := &pb.Frame{Call: c.id, Body: &pb.Frame_Closed{Closed: &pb.Closed{}}}
+		c.push(item{frame: f, kind: kClosed, size: frameCost})
+	}
+	c.finish()
+}
+
+// finish ends this side of a call whose closed (or outcome that closes) is queued.
+func (c *Call) finish() {
+	c.over = true
+	c.in.reset()
+	c.endContext(ErrClosed)
+	c.signal()
+}
+
+// dropAll takes back what was not sent and forgets what was not taken.
+func (c *Call) dropAll() {
+	c.lane.out.reset()
+	c.lane.cut = nil
+	c.owed, c.half = 0, nil
+	c.in.reset()
+	c.join = joiner{}
+}
+
+// sessionEnded wakes whoever waits on the call. What was received stays.
+func (c *Call) sessionEnded() {
+	c.endContext(c.s.err)
+	c.signal()
+}
+
+// signal wakes Recv and every blocked Send.
+func (c *Call) signal() {
+	c.signalRecv()
+	c.signalRoom()
+}
+
+func (c *Call) signalRecv() {
+	select {
+	case c.wake <- struct{}{}: // a nil channel: nobody has waited yet
+	default:
+	}
+}
+
+func (c *Call) signalRoom() {
+	if c.room != nil {
+		close(c.room)
+		c.room = nil
+	}
+}
+
+// take is the next frame, or why there is none; both nil: not yet.
+func (c *Call) take() (*pb.Frame, error) {
+	switch {
+	case c.cancel != nil:
+		return nil, c.cancel
+	case c.over:
+		return nil, ErrClosed
+	case c.in.len() > 0:
+		r := c.in.pop()
+		c.giveBack(r.cost)
+		return r.frame, nil
+	case c.lost != nil:
+		return nil, c.lost
+	case c.course.state == stClosed:
+		return nil, ErrClosed
+	}
+	return nil, c.s.err
+}
+
+// giveBack returns credit to the peer once half a window was taken.
+func (c *Call) giveBack(cost int) {
+	c.taken += cost
+	if cost == 0 || c.taken < c.s.lim.giveBack() || c.course.state == stClosed {
+		return
+	}
+	c.peer += c.taken
+	w := &pb.Window{Bytes: uint64(c.taken)}
+	c.taken = 0
+	c.s.post(&pb.Frame{Call: c.id, Body: &pb.Frame_Window{Window: w}})
+}
+
+func (c *Call) makeContext() {
+	c.ctx, c.stop = context.WithCancelCause(context.Background())
+	switch {
+	case c.cancel != nil:
+		c.stop(c.cancel)
+	case c.over:
+		c.stop(ErrClosed)
+	case c.s.err != nil:
+		c.stop(c.s.err)
+	case !c.deadline.IsZero():
+		timeout := &CancelError{Reason: pb.CancelReason_CANCEL_REASON_TIMEOUT}
+		ctx, stop := context.WithDeadlineCause(c.ctx, c.deadline, timeout)
+		outer := c.stop
+		c.ctx, c.stop = ctx, func(cause error) { outer(cause); stop() }
+	}
+}
+
+func (c *Call) endContext(cause error) {
+	if c.stop != nil {
+		c.stop(cause)
+	}
+}

@@ -1,0 +1,321 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
+)
+
+// Side is which end of the connection a Session is.
+type Side int
+
+// The two ends.
+const (
+	// Host opens calls.
+	Host Side = iota
+	// Plugin answers them.
+	Plugin
+)
+
+// Config configures one end. The functions are called by the reading goroutine,
+// in the order of the frames, and must not block. They may use the session and
+// its calls.
+type Config struct {
+	// Side is which end this is.
+	Side Side
+	// Limits are this end's own; the smaller of both ends' hold after the welcome.
+	Limits Limits
+
+	// OnHello answers the hello. Plugin side, required. If it returns nil, or a
+	// welcome with a refusal, no call can be opened. If Limits of the welcome is
+	// nil, the session fills it in.
+	OnHello func(*pb.Hello) *pb.Welcome
+	// OnOpen is told of a new call. Plugin side, required. The first Recv of the
+	// call returns what follows open.
+	OnOpen func(*Call, *pb.Open)
+	// OnDrain is told that no more calls come. Plugin side, may be nil.
+	OnDrain func(d time.Duration)
+
+	// OnLog takes a log record of a call (0: none). Host side, may be nil. Every
+	// record of a call that was written before its outcome is handed over before Recv
+	// returns the outcome (O4).
+	OnLog func(call uint64, rec *pb.Log)
+	// OnToolsChanged is told that Describe would answer something new. Host side,
+	// may be nil.
+	OnToolsChanged func()
+}
+
+// Session is one end of a connection that carries many calls. Its methods may
+// be called concurrently.
+type Session struct {
+	cfg    Config
+	stream Stream
+	own    Limits
+	group  sync.WaitGroup
+	done   chan struct{}
+	wake   chan struct{} // tells the writer that there is something to send; capacity 1
+
+	mu       sync.Mutex
+	err      error // why the session ended
+	sendErr  error // what ended the writer
+	phase    phase
+	lim      Limits // in force
+	greeted  chan struct{}
+	welcome  *pb.Welcome
+	calls    map[uint64]*Call
+	lastID   uint64
+	pings    map[uint64]chan struct{}
+	nonce    uint64
+	lastTime time.Time
+	stats    Stats
+
+	// What waits to be sent.
+	idle     bool            // the writer waits for wake
+	control  fifo[*pb.Frame] // passes everything else
+	replies  int             // frames in control that the peer asked for
+	changed  bool            // tools_changed is in control
+	ready    list            // lanes with something to send
+	later    list            // lanes that have had their share of this batch
+	batch    uint64          // counts batches
+	conn     lane            // call 0: log records, large hello and welcome
+	logs     logQueue
+	flushed  chan struct{} // closed when everything was handed over; nil if nobody waits
+	incoming joiner        // call 0
+}
+
+// phase is where the session is.
+type phase uint8
+
+const (
+	phNew phase = iota
+	phHello
+	phServing
+	phDraining
+)
+
+func (p phase) String() string {
+	return [...]string{"NEW", "HELLO", "SERVING", "DRAINING"}[p]
+}
+
+var (
+	errClosedHere = errors.New("closed by this end")
+	errPeerEnded  = errors.New("closed by the peer")
+)
+
+// New starts the reader and the writer of a session on stream. They end when the
+// stream ends or Close is called; Wait joins them. The session does not close
+// the stream at its end unless Close is called.
+func New(stream Stream, cfg Config) *Session {
+	s := &Session{
+		cfg:      cfg,
+		stream:   stream,
+		own:      cfg.Limits.withDefaults(),
+		done:     make(chan struct{}),
+		wake:     make(chan struct{}, 1),
+		greeted:  make(chan struct{}),
+		calls:    make(map[uint64]*Call),
+		pings:    make(map[uint64]chan struct{}),
+		lastTime: time.Now(),
+	}
+	s.lim = s.own
+	s.group.Add(2)
+	go s.read()  // ends when stream.Recv fails; joined by Wait
+	go s.write() // ends with the session or when stream.Send fails; joined by Wait
+	return s
+}
+
+// Open begins a call. It never blocks: the frame is sent in its turn. open
+// belongs to the session afterwards. Host side. Errors: *StateError before the
+// welcome and after Drain, *TooLargeError, ErrEnded.
+func (s *Session) Open(open *pb.Open) (*Call, error) {
+	f := &pb.Frame{Body: &pb.Frame_Open{Open: open}}
+	clean(f)
+	it, err := encode(f, kOpen)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return nil, s.err
+	}
+	if s.phase != phServing || s.cfg.Side != Host {
+		return nil, &StateError{Frame: kOpen.String(), State: s.phase.String()}
+	}
+	next, reason := checkOpen(open)
+	if reason != "" {
+		return nil, &StateError{Frame: kOpen.String(), State: stNew.String(), Reason: reason}
+	}
+	it.setCall(s.lastID + 1)
+	if it.size > s.lim.Message {
+		return nil, &TooLargeError{Limit: s.lim.Message, Size: it.size, Direction: Sending}
+	}
+	s.lastID++
+	c := s.newCall(s.lastID)
+	c.course.apply(kOpen, f, next)
+	it.starts = starts(kOpen, &c.course, f)
+	s.calls[c.id] = c
+	c.push(it)
+	return c, nil
+}
+
+// LastFrame is when the last frame came from the peer; before the first one,
+// when the session began.
+func (s *Session) LastFrame() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lastTime
+}
+
+// Active counts calls that the peer has not closed. On the host's side, cancelled
+// calls that the plugin still works on are among them. 0 after the end.
+func (s *Session) Active() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls)
+}
+
+// Done is closed when the session has ended, and Err says why.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Err is nil while the session lives, else an error that wraps ErrEnded and the
+// cause.
+func (s *Session) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Flush waits until every frame that was queued before was handed to the
+// stream. Frames without credit are not waited for. Errors: ErrEnded, or ctx's
+// cause.
+func (s *Session) Flush(ctx context.Context) error {
+	s.mu.Lock()
+	if s.err != nil || s.idle && s.quiet() {
+		defer s.mu.Unlock()
+		return s.err
+	}
+	if s.flushed == nil {
+		s.flushed = make(chan struct{})
+	}
+	flushed := s.flushed
+	s.kick()
+	s.mu.Unlock()
+	select {
+	case <-flushed:
+		return nil
+	case <-s.done:
+		return s.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Close ends the session: every open call fails with ErrEnded, frames that were
+// not sent are dropped, and the stream is closed if it is an io.Closer. It does
+// not wait.
+func (s *Session) Close() {
+	s.end(errClosedHere)
+	if c, ok := s.stream.(io.Closer); ok {
+		_ = c.Close() // the session is over either way
+	}
+}
+
+// Wait returns when both goroutines of the session have ended.
+func (s *Session) Wait() { s.group.Wait() }
+
+// Stats returns the counters so far.
+func (s *Session) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats
+}
+
+// Stats are counters for diagnosis.
+type Stats struct {
+	// FramesIn and FramesOut count frames on the stream, a chunk as one.
+	FramesIn, FramesOut uint64
+	// BatchesIn and BatchesOut count messages on the stream.
+	BatchesIn, BatchesOut uint64
+	// Unknown counts frames with a body that this version does not know.
+	Unknown uint64
+	// Stray counts frames for calls that are closed or were never opened, and
+	// frames of the host that crossed the plugin's outcome. They are normal after
+	// a cancel.
+	Stray uint64
+	// Violations counts frames that the rules forbid; each was dropped.
+	Violations uint64
+	// LogsDropped counts log records that found the queue full.
+	LogsDropped uint64
+}
+
+// end makes err the session's end, once.
+func (s *Session) end(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return
+	}
+	s.err = endedBy(err)
+	close(s.done)
+	for _, c := range s.calls {
+		c.sessionEnded()
+	}
+	clear(s.calls)
+	s.control, s.ready, s.later = fifo[*pb.Frame]{}, list{}, list{}
+	s.conn.out.reset()
+	s.kick()
+}
+
+// kick wakes the writer.
+func (s *Session) kick() {
+	if s.idle {
+		s.idle = false
+		s.wake <- struct{}{} // never blocks: the writer took the last one before it was idle
+	}
+}
+
+// post queues a frame that passes everything else.
+func (s *Session) post(f *pb.Frame) {
+	if s.err != nil {
+		return
+	}
+	s.control.push(f)
+	s.kick()
+}
+
+// reply posts a frame that the peer asked for; what a peer can make this end
+// queue is bounded.
+func (s *Session) reply(f *pb.Frame) {
+	if s.replies >= maxReplies {
+		s.stats.Violations++
+		return
+	}
+	s.replies++
+	s.post(f)
+}
+
+// quiet reports whether nothing waits to be sent.
+func (s *Session) quiet() bool {
+	return s.control.len() == 0 && s.ready.head == nil && s.later.head == nil
+}
+
+// encode measures f and encodes it if it must be cut. f.Call is not set yet if it
+// is an open.
+func encode(f *pb.Frame, k kind) (item, error) {
+	it := item{frame: f, kind: k, size: proto.Size(f)}
+	if it.size <= chunkAt {
+		return it, nil
+	}
+	data, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, 0, it.size+callField), f)
+	if err != nil {
+		return item{}, err
+	}
+	return item{data: data, kind: k, size: len(data)}, nil
+}

@@ -1,0 +1,276 @@
+package session
+
+import pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
+
+// kind is the type of a frame's body.
+type kind uint8
+
+const (
+	kUnknown kind = iota
+	kOpen
+	kInputDelta
+	kInput
+	kRun
+	kResume
+	kAnswer
+	kAccepted
+	kDerive
+	kAsked
+	kProgress
+	kWrite
+	kSpan
+	kQuestion
+	kSuspended
+	kOutput
+	kFailed
+	kDerived
+	kClosed
+	kCancel
+	kChunk
+	kWindow
+	kLog
+	kHello
+	kWelcome
+	kPing
+	kPong
+	kDrain
+	kToolsChanged
+	kinds
+)
+
+// sender says who may send a kind, and whether it belongs to a call.
+type sender uint8
+
+const (
+	hostCall sender = iota + 1
+	pluginCall
+	hostConn
+	pluginConn
+	either // framing: each is checked where it is handled
+)
+
+var kindTable = [kinds]struct {
+	name string
+	from sender
+	bulk bool // limited by Limits.Message rather than by smallFrame
+}{
+	kUnknown:      {name: "unknown"},
+	kOpen:         {"open", hostCall, true},
+	kInputDelta:   {"input_delta", hostCall, false},
+	kInput:        {"input", hostCall, true},
+	kRun:          {"run", hostCall, false},
+	kResume:       {"resume", hostCall, true},
+	kAnswer:       {"answer", hostCall, true},
+	kAccepted:     {"accepted", hostCall, false},
+	kDerive:       {"derive", hostCall, true},
+	kAsked:        {"asked", pluginCall, false},
+	kProgress:     {"progress", pluginCall, false},
+	kWrite:        {"write", pluginCall, true},
+	kSpan:         {"span", pluginCall, false},
+	kQuestion:     {"question", pluginCall, false},
+	kSuspended:    {"suspended", pluginCall, true},
+	kOutput:       {"output", pluginCall, true},
+	kFailed:       {"failed", pluginCall, true},
+	kDerived:      {"derived", pluginCall, true},
+	kClosed:       {"closed", pluginCall, false},
+	kCancel:       {"cancel", either, false},
+	kChunk:        {"chunk", either, false},
+	kWindow:       {"window", either, false},
+	kLog:          {"log", either, true},
+	kHello:        {"hello", hostConn, true},
+	kWelcome:      {"welcome", pluginConn, true},
+	kPing:         {"ping", either, false},
+	kPong:         {"pong", either, false},
+	kDrain:        {"drain", hostConn, false},
+	kToolsChanged: {"tools_changed", pluginConn, false},
+}
+
+func (k kind) String() string { return kindTable[k].name }
+
+func (k kind) outcome() bool  { return k == kOutput || k == kFailed || k == kSuspended }
+func (k kind) credited() bool { return k == kInputDelta || k == kWrite || k == kSpan }
+
+// state is where a call is; see the table in the package comment.
+type state uint8
+
+const (
+	stNone     state = iota // in the table: not allowed
+	stNew                   // open is under way in chunks
+	stOpen                  // no input yet
+	stInput                 // deltas have come
+	stReady                 // the whole input is there
+	stAsked                 // NeedsApproval has answered
+	stRunning               // execute was started
+	stOutput                // output was sent
+	stDeriving              // derive was sent
+	stEnded                 // failed or suspended was sent
+	stClosed
+	states
+)
+
+var stateNames = [states]string{
+	"NONE", "NEW", "OPEN", "INPUT", "READY", "ASKED", "RUNNING", "OUTPUT", "DERIVING", "ENDED", "CLOSED",
+}
+
+func (s state) String() string { return stateNames[s] }
+
+// moves is the state machine: moves[state][frame] is the state after the frame,
+// or stNone if the frame is not allowed. What depends on more than the state is
+// in course.check.
+var moves = [states][kinds]state{
+	stNew: {kOpen: stOpen, kClosed: stClosed},
+	stOpen: {
+		kInputDelta: stInput, kInput: stReady, kAnswer: stOpen,
+		kProgress: stOpen, kWrite: stOpen, kSpan: stOpen, kQuestion: stOpen,
+		kFailed: stEnded, kClosed: stClosed,
+	},
+	stInput: {
+		kInputDelta: stInput, kInput: stReady, kAnswer: stInput,
+		kProgress: stInput, kWrite: stInput, kSpan: stInput, kQuestion: stInput,
+		kFailed: stEnded, kClosed: stClosed,
+	},
+	stReady: {
+		kRun: stRunning, kResume: stRunning, kAsked: stAsked, kAnswer: stReady,
+		kProgress: stReady, kWrite: stReady, kSpan: stReady, kQuestion: stReady,
+		kFailed: stEnded, kClosed: stClosed,
+	},
+	stAsked: {
+		kRun: stRunning, kAnswer: stAsked,
+		kProgress: stAsked, kWrite: stAsked, kSpan: stAsked, kQuestion: stAsked,
+		kFailed: stEnded, kClosed: stClosed,
+	},
+	stRunning: {
+		kAnswer:   stRunning,
+		kProgress: stRunning, kWrite: stRunning, kSpan: stRunning, kQuestion: stRunning,
+		kOutput: stOutput, kFailed: stEnded, kSuspended: stEnded, kClosed: stClosed,
+	},
+	stOutput:   {kAccepted: stOutput, kDerive: stDeriving, kSpan: stOutput, kClosed: stClosed},
+	stDeriving: {kDerived: stOutput, kSpan: stDeriving, kClosed: stClosed},
+	stEnded:    {kSpan: stEnded, kClosed: stClosed},
+}
+
+// course is what a call's frames have said so far. Both ends keep one, and move it for the
+// frames that they send and for those that they receive.
+type course struct {
+	state     state
+	streaming bool // open said so
+	ask       bool
+	confirm   bool
+	resume    bool // open carried resume
+	accepted  bool // accepted was sent
+	derived   bool // derive was sent
+	questions int  // questions without an answer
+}
+
+// check returns the state after f, or a reason why f is not allowed.
+func (p *course) check(k kind, f *pb.Frame) (state, string) {
+	next := moves[p.state][k]
+	if next == stNone {
+		return stNone, "not allowed"
+	}
+	switch k {
+	case kOpen:
+		return checkOpen(f.GetOpen())
+	case kInputDelta:
+		if !p.streaming {
+			return stNone, "open did not announce deltas"
+		}
+	case kInput:
+		run := f.GetInput().GetRun() || p.resume
+		if run && p.ask {
+			return stNone, "NeedsApproval was not asked"
+		}
+		if run {
+			return stRunning, ""
+		}
+	case kRun, kResume:
+		if p.ask && p.state != stAsked {
+			return stNone, "NeedsApproval has not answered"
+		}
+	case kAsked:
+		if !p.ask {
+			return stNone, "NeedsApproval was not asked"
+		}
+	case kQuestion:
+		if p.questions >= maxQuestions {
+			return stNone, "too many questions without an answer"
+		}
+	case kAnswer:
+		if p.questions == 0 {
+			return stNone, "no question waits"
+		}
+	case kAccepted, kDerive:
+		if !p.confirm || k == kAccepted && p.accepted || k == kDerive && p.derived {
+			return stNone, "not announced by confirm, or a second one"
+		}
+	}
+	if k.outcome() && closes(f) {
+		return stClosed, ""
+	}
+	return next, ""
+}
+
+// apply moves to next, which check returned for f.
+func (p *course) apply(k kind, f *pb.Frame, next state) {
+	p.state = next
+	switch k {
+	case kOpen:
+		o := f.GetOpen()
+		p.streaming, p.ask, p.confirm, p.resume = o.GetStreaming(), o.GetAsk(), o.GetConfirm(), o.GetResume() != nil
+	case kQuestion:
+		p.questions++
+	case kAnswer:
+		p.questions--
+	case kAccepted:
+		p.accepted = true
+	case kDerive:
+		p.derived = true
+	}
+}
+
+// late reports whether a frame of kind k may have crossed the outcome: the host sent it before
+// it knew.
+func (p *course) late(k kind) bool {
+	switch k {
+	case kInputDelta, kInput, kRun, kResume, kAnswer:
+		return p.state >= stOutput
+	}
+	return false
+}
+
+func checkOpen(o *pb.Open) (state, string) {
+	run := o.GetRun() || o.GetResume() != nil
+	switch {
+	case run && o.GetAsk():
+		return stNone, "run and ask at once"
+	case o.GetRun(), run && o.Input != nil:
+		return stRunning, ""
+	case o.Input != nil:
+		return stReady, ""
+	}
+	return stOpen, ""
+}
+
+// starts reports whether f lets the plugin execute.
+func starts(k kind, p *course, f *pb.Frame) bool {
+	switch k {
+	case kOpen:
+		return f.GetOpen().GetRun() || f.GetOpen().GetResume() != nil
+	case kInput:
+		return f.GetInput().GetRun() || p.resume
+	}
+	return k == kRun || k == kResume
+}
+
+// closes reports whether an outcome frees the call's id.
+func closes(f *pb.Frame) bool {
+	switch b := f.GetBody().(type) {
+	case *pb.Frame_Output:
+		return b.Output.GetClosed()
+	case *pb.Frame_Failed:
+		return b.Failed.GetClosed()
+	case *pb.Frame_Suspended:
+		return b.Suspended.GetClosed()
+	}
+	return false
+}
