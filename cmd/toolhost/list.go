@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/host"
+)
+
+func (a *app) listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the tools",
+		Long:  "List the tools. Plugins that do not work are named on stderr and change nothing else.",
+		Args:  wants(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			h, cfg, err := a.open(ctx)
+			if err != nil {
+				return err
+			}
+			defer a.closeHost(h)
+			defer context.AfterFunc(ctx, func() { a.closeHost(h) })()
+			tools := slices.Collect(h.Tools())
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			_, skipped := host.Discover(cfg.Dirs...)
+			for _, err := range flatten(skipped) {
+				a.warn("%v", err)
+			}
+			a.warnFailed(h)
+			return a.list(tools)
+		},
+	}
+}
+
+func (a *app) list(tools []host.Tool) error {
+	if a.json {
+		if tools == nil {
+			tools = []host.Tool{}
+		}
+		return writeJSON(a.out, tools)
+	}
+	if len(tools) == 0 {
+		a.warn("no tools; see toolhost doctor for where plugins are searched")
+		return nil
+	}
+	var rows [][]string
+	for _, t := range tools {
+		rows = append(rows, []string{t.Name, t.Plugin, t.Title, t.Description})
+	}
+	return writeTable(a.out, []string{"NAME", "PLUGIN", "TITLE", "DESCRIPTION"}, rows)
+}
+
+// warnFailed names the plugins and tools that do not work, of those that were asked for their tools.
+func (a *app) warnFailed(h *host.Host) {
+	for p := range h.Plugins() {
+		if p.Error != "" {
+			a.warn("plugin %s: %s: %s", p.Name, p.State, p.Error)
+		}
+		for _, t := range p.BadTools {
+			a.warn("plugin %s: tool %s was refused: %s", p.Name, t.ID, t.Reason)
+		}
+	}
+}
+
+// writeJSON writes v, indented.
+func writeJSON(out *terminal, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	return out.JSON(b.Bytes())
+}

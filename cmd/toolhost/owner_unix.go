@@ -1,0 +1,18 @@
+//go:build unix
+
+package main
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+func ownedByUser(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || int(stat.Uid) == os.Getuid()
+}
+
+func writable(dir string) bool { return unix.Access(dir, unix.W_OK) == nil }

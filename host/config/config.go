@@ -1,0 +1,70 @@
+// Package config reads toolhost.yaml.
+//
+// A file is checked with the published JSON Schema (see [Schema]) and then
+// turned into the plain data of package host. The schema is what decides which
+// keys exist and what they hold: there is no second list in the code.
+//
+//	plugins:
+//	  weather: {path: ./bin/toolplugin-weather, settings: {units: metric}}
+//	tools: {forecast: weather}
+//	limits: {call: 30s, output: 8MiB}
+package config
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/toolhost/toolhost/host"
+)
+
+// MaxSize is the largest file that Load reads, in bytes.
+const MaxSize = 1 << 20
+
+// File is what one toolhost.yaml says.
+type File struct {
+	Path    string            // as it was named
+	Plugins []host.Plugin     // by name; paths are absolute or relative to the working directory, never to the file
+	Tools   map[string]string // alias -> tool id or plugin/id
+	Limits  host.Limits       // zero fields were not given
+}
+
+// Config returns a host configuration that holds the file's content and nothing else.
+func (f *File) Config() host.Config {
+	return host.Config{Plugins: f.Plugins, Tools: f.Tools, Limits: f.Limits}
+}
+
+// Load reads the file at path. If it cannot be read, the error is the *fs.PathError of the operating system;
+// if its content is wrong, an *Error.
+func Load(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := readBounded(f)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, text)
+}
+
+// Parse reads the text of a toolhost.yaml. path names it in errors, and relative plugin paths are relative to
+// its directory. An empty text is an empty configuration. The error is an *Error.
+func Parse(path string, text []byte) (*File, error) {
+	if len(text) > MaxSize {
+		return nil, &Error{File: path, Faults: []Fault{{Message: "the file is larger than 1 MiB"}}}
+	}
+	doc, faults := parseYAML(text)
+	if len(faults) > 0 {
+		return nil, &Error{File: path, Faults: faults}
+	}
+	if err := check(path, doc); err != nil {
+		return nil, err
+	}
+	d := decoder{dir: filepath.Dir(path), doc: doc}
+	file := d.file(path)
+	if len(d.faults) > 0 {
+		return nil, &Error{File: path, Faults: d.faults}
+	}
+	return file, nil
+}
