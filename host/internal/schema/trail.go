@@ -48,7 +48,9 @@ func (t trail) pointer() string {
 		if b.Len() > maxPath {
 			break
 		}
-		t[i].write(&b)
+		st := t[i].step
+		st.key = cut(st.key, maxPath)
+		st.write(&b)
 	}
 	return cut(b.String(), maxPath)
 }

@@ -7,7 +7,9 @@ import (
 
 // Budgets of one check (T2, T4). A step is a node looked at for a value, or work of about the same 30 ns.
 const (
-	baseSteps        = 5_000_000
+	baseSteps        = 2_000_000
+	explainSteps     = 500_000
+	violationSteps   = 50 // to put one into words
 	stepsPerValue    = 20
 	basePatternSteps = 200_000_000 // see pattern.cost
 	patternPerByte   = 64
@@ -44,23 +46,23 @@ func (s *Schema) Validate(d *Document) (err error) {
 	if w.stop != nil && w.stop != errCostly {
 		return tooMuch
 	}
-	invalid := s.explain(d)
-	if len(invalid.Violations) == 0 {
-		return tooMuch
-	}
-	return invalid
+	return s.explain(d)
 }
 
 // explain walks a second time and gathers violations until there are enough (T6).
 func (s *Schema) explain(d *Document) *Error {
 	w := newWalker(d)
 	w.report, w.max = true, maxViolations
+	w.steps = explainSteps + stepsPerValue*d.values
 	if s.root.hasSensitive {
 		w.secrets = s.secrets(d)
 	}
 	w.check(s.root, d.value, nil)
 	if w.costly != nil {
 		w.found = append(w.found, *w.costly)
+	}
+	if len(w.found) == 0 { // it ran out of steps within unions
+		w.found = append(w.found, Violation{Keyword: "false", Expected: "a value that matches the schema", Got: "another", Message: "the value: does not match the schema"})
 	}
 	return &Error{Violations: w.found, More: w.more}
 }
@@ -286,7 +288,7 @@ func (w *walker) unevaluated(n *node, v any, ev *evaluated) bool {
 		}
 		for _, k := range w.names(v) {
 			if _, seen := ev.props[k]; !seen && !ev.allProps {
-				ok = w.extra(n.unevalProp, k, v[k], "unevaluatedProperties") && ok
+				ok = w.extra(n, n.unevalProp, k, v[k], "unevaluatedProperties") && ok
 			}
 		}
 		ev.allProps = true

@@ -201,7 +201,7 @@ func (w *walker) member(n *node, k string, v any, ev *evaluated) bool {
 	}
 	if !seen && n.extra != nil {
 		seen = true
-		ok = w.extra(n.extra, k, v, "additionalProperties")
+		ok = w.extra(n, n.extra, k, v, "additionalProperties")
 	}
 	if seen {
 		ev.prop(k)
@@ -209,10 +209,10 @@ func (w *walker) member(n *node, k string, v any, ev *evaluated) bool {
 	return ok
 }
 
-// extra checks a member that nothing declares.
-func (w *walker) extra(n *node, k string, v any, keyword string) bool {
-	if !n.never {
-		return w.below(n, v, step{key: k}, false)
+// extra checks a member that n does not declare against c.
+func (w *walker) extra(n, c *node, k string, v any, keyword string) bool {
+	if !c.never {
+		return w.below(c, v, step{key: k}, false)
 	}
 	if !w.report {
 		return false

@@ -57,7 +57,7 @@ type fault struct {
 
 // fail records a violation at the trail's place, if they are gathered. It returns false.
 func (w *walker) fail(n *node, v any, f fault) bool {
-	if w.report && w.stop == nil {
+	if w.report && w.spend(violationSteps) {
 		w.add(w.violation(n, v, f))
 	}
 	return false
@@ -94,7 +94,7 @@ func (w *walker) violation(n *node, v any, f fault) Violation {
 	case "additionalProperties", "unevaluatedProperties":
 		out.Message = at + ": unexpected property"
 		if len(n.order) > 0 {
-			out.Message += ", " + out.Expected
+			out.Message += ", expected " + out.Expected
 		}
 	case "anyOf":
 		out.Message = fmt.Sprintf("%s: matches none of %d alternatives", at, f.count)
