@@ -1,0 +1,112 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// Flow-control windows of the connection. They are fixed: gRPC's estimator would
+// send pings to measure a pipe within one machine.
+const (
+	streamWindow = 1 << 20
+	connWindow   = 4 << 20
+)
+
+// link is the one connection to a plugin. When it is over the session is over:
+// there is no second dial.
+type link struct {
+	over chan struct{} // closed when the connection was closed, by whichever side
+
+	mu     sync.Mutex
+	conn   net.Conn
+	dialed bool
+	closed bool
+}
+
+// newLink returns a link over conn, which may be nil if dial will set it.
+func newLink(conn net.Conn) *link { return &link{conn: conn, over: make(chan struct{})} }
+
+// connect makes the gRPC connection and waits until the plugin has answered on
+// it (L11). The error is a *failure, or nil if ctx ended.
+func (l *link) connect(ctx context.Context, h handshake, maxMessage int) (*grpc.ClientConn, error) {
+	cc, err := grpc.NewClient("passthrough:///plugin",
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.dial(ctx, h) }),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithInitialWindowSize(streamWindow),
+		grpc.WithInitialConnWindowSize(connWindow),
+		grpc.WithIdleTimeout(0), // idling would close the only connection
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 24 * time.Hour}), // ctx is the limit
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDisableRetry(),
+	)
+	if err != nil {
+		return nil, &failure{cause: CauseConnect, err: err}
+	}
+	cc.Connect()
+	for {
+		switch s := cc.GetState(); s {
+		case connectivity.Ready:
+			return cc, nil
+		case connectivity.TransientFailure, connectivity.Shutdown:
+			cc.Close()
+			return nil, &failure{cause: CauseConnect, err: errors.New("the connection ended"), own: true}
+		default:
+			if !cc.WaitForStateChange(ctx, s) {
+				cc.Close()
+				l.close()
+				return nil, nil
+			}
+		}
+	}
+}
+
+// dial hands the connection out once.
+func (l *link) dial(ctx context.Context, h handshake) (net.Conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.dialed || l.closed:
+		return nil, errors.New("the connection to the plugin is over")
+	case l.conn == nil: // where descriptors are not inherited
+		conn, err := (&net.Dialer{}).DialContext(ctx, h.network, h.address)
+		if err != nil {
+			return nil, err
+		}
+		l.conn = conn
+	}
+	l.dialed = true
+	return &linkConn{Conn: l.conn, link: l}, nil
+}
+
+// close closes the connection. It may be called again.
+func (l *link) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	l.closed = true
+	if l.conn != nil {
+		l.conn.Close()
+	}
+	close(l.over)
+}
+
+// linkConn tells its link when gRPC is done with it.
+type linkConn struct {
+	net.Conn
+	link *link
+}
+
+func (c *linkConn) Close() error {
+	c.link.close()
+	return nil
+}

@@ -1,0 +1,23 @@
+// Package launch is the host's side of one plugin process: start, connect, watch
+// and stop. What it shares with the plugin is on the page of package wire.
+//
+// It is the only package of the host that imports go-plugin, and it uses little
+// of it: the negotiation of the handshake, behind a runner of our own. go-plugin
+// sees one checked line of stdout and an empty stderr (H1, H2), and is done with
+// when the handshake is: it opens no connection and stops no process.
+//
+// # Goroutines
+//
+// One for the launcher, locked to the OS thread that forks (K6). Four for a
+// process: one reads each of stdout and stderr, one delivers lines, one waits
+// for the end. gRPC has its own for the connection. A panic in one of ours is
+// caught, kills that process and is its [Exit.Fault] (H6).
+//
+// # What ends a process that the host leaves behind
+//
+// The lifeline on stdin, which the plugin must read; on Linux the parent-death
+// signal, whatever the plugin does; and with [SandboxDefault] on Linux a pid
+// namespace, whose end is the end of every descendant (K4). [Process.Uncovered]
+// says what of that the machine refused. A host that dies in the instant between
+// a fork and the child's request for the signal leaves that child to its lifeline.
+package launch

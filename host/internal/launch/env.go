@@ -1,0 +1,79 @@
+package launch
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/proto/wire"
+)
+
+// Environ returns the environment of a plugin and the sorted names that were
+// left out. Of host, the host's own environment, only what ordinary programs
+// need passes: PATH, HOME, TMPDIR, the locale, TZ, proxies and certificate
+// stores (S1, S3). What begins with PLUGIN_ or TOOLHOST_ never does (S4). own is
+// the operator's list: it wins over host (S2), and loses only names that the
+// handshake needs. Of equal names the last wins. Both lists hold NAME=VALUE.
+func Environ(host, own []string) (env, dropped []string) {
+	values := map[string]string{}
+	var names []string
+	put := func(kv string, allowed func(string) bool) {
+		name, value, ok := strings.Cut(kv, "=")
+		switch {
+		case !ok || name == "":
+			return // such as Windows' "=C:=C:\dir"
+		case !allowed(name):
+			dropped = append(dropped, name)
+			return
+		}
+		if _, known := values[name]; !known {
+			names = append(names, name)
+		}
+		values[name] = value
+	}
+	for _, kv := range host {
+		put(kv, inherited)
+	}
+	for _, kv := range own {
+		put(kv, func(name string) bool { return !reserved(name) })
+	}
+	for _, name := range names {
+		env = append(env, name+"="+values[name])
+	}
+	dropped = slices.DeleteFunc(dropped, func(name string) bool { _, kept := values[name]; return kept })
+	slices.Sort(dropped)
+	return env, slices.Compact(dropped)
+}
+
+// inherited reports whether a variable of the host may pass.
+func inherited(name string) bool {
+	if runtime.GOOS == "windows" {
+		name = strings.ToUpper(name)
+		if slices.Contains(windowsNames, name) {
+			return true
+		}
+	}
+	return slices.Contains(hostNames, name) || strings.HasPrefix(name, "LC_")
+}
+
+// reserved reports whether go-plugin's handshake or ours gives a name its meaning.
+func reserved(name string) bool { return slices.Contains(reservedNames, name) }
+
+var hostNames = []string{
+	"PATH", "HOME", "TMPDIR", "LANG", "LANGUAGE", "TZ",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
+	"http_proxy", "https_proxy", "no_proxy", "all_proxy",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
+}
+
+// windowsNames are those without which Windows programs do not start.
+var windowsNames = []string{
+	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "TEMP", "TMP",
+	"USERPROFILE", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PATH",
+}
+
+var reservedNames = []string{
+	wire.CookieKey, wire.EnvConn,
+	"PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_CLIENT_CERT",
+	"PLUGIN_MULTIPLEX_GRPC", "PLUGIN_UNIX_SOCKET_DIR", "PLUGIN_UNIX_SOCKET_GROUP",
+}

@@ -1,0 +1,206 @@
+package launch
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Exit says how a process ended: the evidence of a crash (C5).
+type Exit struct {
+	// Exited is true when the process is gone and the rest is complete.
+	Exited bool
+	// Status is the exit status; -1 when a signal ended the process.
+	Status int
+	// Signal is the signal that ended it, such as "SIGKILL"; empty if none did.
+	Signal string
+	// Killed is true when the host sent that signal.
+	Killed bool
+	// Stderr is the last 64 KiB of stderr.
+	Stderr []byte
+	// Panic is the head, at most 4 KiB, of the Go panic or fatal error that ended
+	// the process, as found in stderr; empty if none did.
+	Panic string
+	// PeakRSS is the largest resident size in bytes; zero where it is unknown.
+	PeakRSS int64
+	// Cause is the likely cause of the end. It is CauseNone for a process that
+	// runs, that the host killed, or that was attached.
+	Cause Cause
+	// Fault says what went wrong in the host's own code for this process, which
+	// then was killed (H6); empty normally.
+	Fault string
+}
+
+// String is the end in a few words, such as "exit status 3".
+func (e Exit) String() string {
+	switch {
+	case !e.Exited:
+		return "running"
+	case e.Signal != "" && e.Killed:
+		return "ended by the host with " + e.Signal
+	case e.Signal != "":
+		return "ended by " + e.Signal
+	default:
+		return fmt.Sprintf("exit status %d", e.Status)
+	}
+}
+
+// Cause is a machine-readable likely cause of an end or of a failed start (L2).
+type Cause string
+
+const (
+	// CauseNone says nothing.
+	CauseNone Cause = ""
+	// CauseExited is an exit of the process's own will, with any status.
+	CauseExited Cause = "exited"
+	// CauseSignal is a signal that the host did not send.
+	CauseSignal Cause = "signal"
+	// CauseMemory is a SIGKILL that the host did not send: most often the kernel,
+	// out of memory (L3).
+	CauseMemory Cause = "memory"
+	// CausePanic is a Go panic or fatal error.
+	CausePanic Cause = "panic"
+	// CauseCookie is a go-plugin plugin of another host.
+	CauseCookie Cause = "cookie"
+	// CauseInterpreter is a missing interpreter, dynamic loader or library.
+	CauseInterpreter Cause = "interpreter"
+	// CauseArchitecture is a binary for another system or processor (L13).
+	CauseArchitecture Cause = "architecture"
+	// CauseNotExecutable is a file without the permission or the form to run.
+	CauseNotExecutable Cause = "not_executable"
+	// CauseNotFound is a file that does not exist.
+	CauseNotFound Cause = "not_found"
+	// CauseTextBusy is a file that stayed open for writing (L7).
+	CauseTextBusy Cause = "text_busy"
+	// CauseTimeout is a start beyond Spec.Timeout (L4).
+	CauseTimeout Cause = "timeout"
+	// CauseHandshake is a handshake that never came or is not as agreed (H2).
+	CauseHandshake Cause = "handshake"
+	// CauseVersion is a plugin of another wire version.
+	CauseVersion Cause = "version"
+	// CauseConnect is a plugin that does not serve on its connection (L11).
+	CauseConnect Cause = "connect"
+	// CauseCanceled is the end of the caller's context, or of the launcher.
+	CauseCanceled Cause = "canceled"
+	// CausePath is a directory, argument or variable that cannot be used.
+	CausePath Cause = "path"
+	// CauseSystem is a system call for the start that the kernel refused.
+	CauseSystem Cause = "system"
+	// CauseFault is a fault in the host's own code (H6).
+	CauseFault Cause = "fault"
+)
+
+// StartError says why a start failed.
+type StartError struct {
+	// Name and Path are the spec's.
+	Name, Path string
+	// Cause is the likely cause.
+	Cause Cause
+	// Exit is how the process ended; zero if there was none.
+	Exit Exit
+	// Err is the error underneath; nil if Cause and Exit say it all.
+	Err error
+}
+
+// Error is one line: what, why, how the process ended, its last words.
+func (e *StartError) Error() string {
+	name := e.Name
+	if name == "" {
+		name = e.Path
+	}
+	parts := []string{strings.TrimSpace("start " + name)}
+	if text := causeText[e.Cause]; text != "" && !(e.Err != nil && plain(e.Cause)) {
+		parts = append(parts, text)
+	}
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	if e.Exit.Exited && !e.Exit.Killed {
+		parts = append(parts, e.Exit.String())
+	}
+	if e.Exit.Exited && e.Cause == CauseMemory {
+		parts = append(parts, fmt.Sprintf("peak memory %d MiB", e.Exit.PeakRSS>>20))
+	}
+	if words := e.lastWords(); words != "" {
+		parts = append(parts, "stderr: "+words)
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Unwrap returns e.Err.
+func (e *StartError) Unwrap() error { return e.Err }
+
+var causeText = map[Cause]string{
+	CauseExited:        "exited before it was ready",
+	CauseSignal:        "died before it was ready",
+	CauseMemory:        "killed, probably out of memory",
+	CausePanic:         "panicked before it was ready",
+	CauseCookie:        "is a plugin of another host",
+	CauseInterpreter:   "an interpreter or library is missing",
+	CauseArchitecture:  "is built for another system",
+	CauseNotExecutable: "is not executable",
+	CauseNotFound:      "not found",
+	CauseTextBusy:      "is still open for writing",
+	CauseTimeout:       "timed out",
+	CauseHandshake:     "handshake",
+	CauseVersion:       "speaks another version",
+	CauseConnect:       "does not serve on its connection",
+	CauseCanceled:      "canceled",
+	CausePath:          "unusable",
+	CauseSystem:        "system",
+	CauseFault:         "fault in the host",
+}
+
+// plain reports whether the error underneath says it better than the cause.
+func plain(c Cause) bool { return c == CausePath || c == CauseSystem || c == CauseNotFound }
+
+// lastWords is the head of the panic, or the last line of stderr.
+func (e *StartError) lastWords() string {
+	text := []byte(e.Exit.Panic)
+	if len(text) > 0 {
+		text, _, _ = bytes.Cut(text, []byte("\n"))
+	} else {
+		text = bytes.TrimSpace(e.Exit.Stderr)
+		text = text[bytes.LastIndexByte(text, '\n')+1:]
+	}
+	if len(text) > 300 {
+		text = append(text[:300:300], "..."...)
+	}
+	return strings.ToValidUTF8(string(text), "\uFFFD")
+}
+
+// settle works out what can only be said when everything is known.
+func (e *Exit) settle() {
+	e.Exited = true
+	if e.Status != 2 && e.Signal != "SIGABRT" { // the two ways in which a Go program panics
+		e.Panic = ""
+	}
+	switch {
+	case e.Fault != "":
+		e.Cause = CauseFault
+	case e.Killed:
+		e.Cause = CauseNone
+	case e.Panic != "":
+		e.Cause = CausePanic
+	case e.Signal == "SIGKILL":
+		e.Cause = CauseMemory
+	case e.Signal != "":
+		e.Cause = CauseSignal
+	default:
+		e.Cause = CauseExited
+	}
+}
+
+// startCause is the cause of an end before the process was ready (L2).
+func (e *Exit) startCause() Cause {
+	switch {
+	case e.Cause != CauseExited:
+		return e.Cause
+	case e.Status == 127 || e.Status == 126: // env, a shell or the dynamic loader
+		return CauseInterpreter
+	case bytes.Contains(e.Stderr, []byte("This binary is a plugin. These are not meant to be executed directly")):
+		return CauseCookie // go-plugin's words
+	default:
+		return CauseExited
+	}
+}

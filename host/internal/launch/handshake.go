@@ -1,0 +1,71 @@
+package launch
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/go-plugin"
+
+	"github.com/toolhost/toolhost/proto/wire"
+)
+
+// noiseLimit is how much a plugin may print before its handshake (L1).
+const noiseLimit = 1 << 20
+
+// handshake is what a plugin's handshake line says.
+type handshake struct {
+	network, address string
+}
+
+// line is the handshake as go-plugin gets it: five fields, built from what was
+// checked and not passed through.
+func (h handshake) line() string {
+	return fmt.Sprintf("%d|%d|%s|%s|%s\n", plugin.CoreProtocolVersion, wire.Version, h.network, h.address, plugin.ProtocolGRPC)
+}
+
+// findHandshake looks for a handshake at the end of a line of stdout. noise is
+// what stands before it, or the whole line. Something that looks like a
+// handshake and is not exactly ours is an error, a *failure (H2).
+func findHandshake(line string) (h handshake, noise string, found bool, err error) {
+	at := handshakeStart.FindStringSubmatchIndex(line)
+	if at == nil {
+		return h, line, false, nil
+	}
+	start := max(at[2], at[4]) // one of the two groups matched
+	noise, line = line[:start], strings.TrimRight(line[start:], "\r")
+	h, err = parseHandshake(line)
+	return h, noise, true, err
+}
+
+// handshakeStart matches two numbers at the start of a line, or the full look of
+// a handshake after words that lack their newline.
+var handshakeStart = regexp.MustCompile(`^([0-9]+\|[0-9]+(?:\||$))|(?:^|[^0-9|])([0-9]+\|[0-9]+\|(?:unix|tcp)\|)`)
+
+func parseHandshake(line string) (handshake, error) {
+	bad := func(cause Cause, format string, args ...any) (handshake, error) {
+		return handshake{}, &failure{cause: cause, err: fmt.Errorf(format, args...)}
+	}
+	f := strings.Split(line, "|")
+	if len(f) == 6 && f[5] == "" {
+		f = f[:5] // go-plugin prints the empty place of a certificate
+	}
+	switch {
+	case f[0] != strconv.Itoa(plugin.CoreProtocolVersion):
+		return bad(CauseHandshake, "core protocol %.20q in place of %d", f[0], plugin.CoreProtocolVersion)
+	case len(f) >= 2 && f[1] != strconv.Itoa(wire.Version):
+		return bad(CauseVersion, "the plugin speaks version %.20s, the host %d", f[1], wire.Version)
+	case len(f) == 6:
+		return bad(CauseHandshake, "a certificate that nobody asked for")
+	case len(f) != 5:
+		return bad(CauseHandshake, "%d fields in place of 5", len(f))
+	case f[2] != pluginNetwork:
+		return bad(CauseHandshake, "network %.20q in place of %q", f[2], pluginNetwork)
+	case f[3] == "" || len(f[3]) > 4096 || strings.ContainsFunc(f[3], func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }):
+		return bad(CauseHandshake, "an unusable address")
+	case f[4] != string(plugin.ProtocolGRPC):
+		return bad(CauseHandshake, "protocol %.20q in place of %q", f[4], plugin.ProtocolGRPC)
+	}
+	return handshake{network: f[2], address: f[3]}, nil
+}

@@ -1,0 +1,179 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Config configures a Launcher. The zero value works.
+type Config struct {
+	// RuntimeDir is a short private directory, in which a plugin makes the
+	// socket that go-plugin insists on and that nobody uses. It is made with
+	// mode 0700 if it does not exist. If empty: $XDG_RUNTIME_DIR/toolhost where
+	// that works, else toolhost-<uid> in /tmp.
+	RuntimeDir string
+	// Parallel is how many processes may be on their way from fork to connection
+	// at once; the others wait (L14). If zero, the number of cores.
+	Parallel int
+	// Logger is told what no caller can be told: faults of this package, and
+	// what a sweep removed. If nil, nothing is logged.
+	Logger *slog.Logger
+}
+
+// Launcher starts plugin processes and owns them. It may be used by several
+// goroutines at once.
+type Launcher struct {
+	dir    runtimeDir
+	log    *slog.Logger
+	slots  chan struct{}
+	forks  *forker
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	probe  func(goroutine string) // tests inject panics here (H6); nil otherwise
+
+	mu     sync.Mutex
+	closed bool
+	starts sync.WaitGroup // calls of Start in flight
+	procs  map[*Process]struct{}
+}
+
+// New returns a launcher. Close must be called. The error says that
+// cfg.RuntimeDir cannot work: too long for a socket's path (L9), or not ours.
+// Sockets that dead hosts left in the runtime directory are removed (D10).
+func New(cfg Config) (*Launcher, error) {
+	dir, err := openRuntimeDir(cfg.RuntimeDir)
+	if err != nil {
+		return nil, err
+	}
+	l := &Launcher{
+		dir:   dir,
+		log:   cfg.Logger,
+		forks: newForker(),
+		procs: map[*Process]struct{}{},
+	}
+	if l.log == nil {
+		l.log = slog.New(slog.DiscardHandler)
+	}
+	parallel := cfg.Parallel
+	if parallel <= 0 {
+		parallel = runtime.NumCPU()
+	}
+	l.slots = make(chan struct{}, parallel)
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.sweep()
+	return l, nil
+}
+
+// Start starts a process, waits for its handshake, and connects: when it returns
+// a Process, the plugin has answered on the connection (L11). On any failure the
+// process is killed and reaped before Start returns, and the error is a
+// *StartError (K10). The end of ctx ends the attempt, not the process that it
+// led to. Output is called before Start returns.
+func (l *Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
+	if err := l.enter(); err != nil {
+		return nil, spec.failed(CauseCanceled, err)
+	}
+	defer l.starts.Done()
+	if err := spec.resolve(); err != nil {
+		return nil, err
+	}
+	if cause, err := Inspect(spec.Binary); err != nil {
+		return nil, spec.failed(cause, err)
+	}
+	if err := l.dir.prepare(); err != nil {
+		return nil, spec.failed(CausePath, err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.ctx, func() { cancel(errClosed) })()
+	select {
+	case l.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, spec.failed(CauseCanceled, context.Cause(ctx))
+	}
+	defer func() { <-l.slots }()
+	p, err := newAttempt(ctx, l, spec).run()
+	if err != nil {
+		l.sweep()
+		return nil, err
+	}
+	return p, nil
+}
+
+// RuntimeDir is the directory in use.
+func (l *Launcher) RuntimeDir() string { return l.dir.path }
+
+// Close kills every process that is left, fails the starts in flight, and ends
+// the launcher's goroutines. It returns within 2 s, whatever the processes do.
+// It may be called again.
+func (l *Launcher) Close() {
+	l.mu.Lock()
+	l.closed = true
+	left := make([]*Process, 0, len(l.procs))
+	for p := range l.procs {
+		left = append(left, p)
+	}
+	l.mu.Unlock()
+	l.cancel()
+	for _, p := range left {
+		p.signalGroup()
+	}
+	late := time.NewTimer(defaultReap)
+	defer late.Stop()
+	for _, p := range left {
+		select {
+		case <-p.Done():
+		case <-late.C:
+			late.Reset(0)
+		}
+	}
+	idle := make(chan struct{})
+	go func() { // ends when the last Start has returned; each is cancelled
+		l.starts.Wait()
+		close(idle)
+	}()
+	late.Reset(defaultReap)
+	select {
+	case <-idle:
+	case <-late.C:
+	}
+	l.forks.close()
+}
+
+// errClosed is the cause of a start that the launcher's end cancelled.
+var errClosed = errors.New("the launcher is closed")
+
+// enter registers a start, unless the launcher is closed.
+func (l *Launcher) enter() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return errClosed
+	}
+	l.starts.Add(1)
+	return nil
+}
+
+// adopt makes the launcher the owner of p until p has ended.
+func (l *Launcher) adopt(p *Process) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.procs[p] = struct{}{}
+}
+
+func (l *Launcher) forget(p *Process) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.procs, p)
+}
+
+// sweep removes what dead plugins left in the runtime directory.
+func (l *Launcher) sweep() {
+	if removed := l.dir.sweep(time.Now()); len(removed) > 0 {
+		l.log.Debug("launch: removed stale files", "dir", l.dir.path, "names", removed)
+	}
+}

@@ -1,0 +1,201 @@
+//go:build linux
+
+package launch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestO1_TenMebibytesWithoutNewline(t *testing.T) {
+	t.Parallel()
+	const n = 10 << 20
+	s := &sink{}
+	p := start(t, newLauncher(t), self(s, shake, "serve", "stdin"))
+	do(t, p, fmt.Sprint("block:", n))
+	do(t, p, "print:\n")
+	do(t, p, "eprint:\n")
+	p.Flush(context.Background())
+	got := s.all()
+	if len(got) != 2 {
+		t.Fatalf("%d lines", len(got))
+	}
+	for _, l := range got {
+		if len(l.Text) != 64<<10 || l.Cut != n-64<<10 || l.Dropped != 0 {
+			t.Errorf("%s: %d bytes, cut %d, dropped %d", l.Stream, len(l.Text), l.Cut, l.Dropped)
+		}
+	}
+	if e := p.Exit(); e.Exited || len(e.Stderr) != 64<<10 {
+		t.Errorf("exited %v, %d bytes of stderr kept", e.Exited, len(e.Stderr))
+	}
+	p.Kill()
+}
+
+// O3: a sink that is stuck stalls neither the plugin nor Stop (K3), and what it
+// missed is counted.
+func TestO3_K3_StuckSink(t *testing.T) {
+	t.Parallel()
+	const lines = 50000
+	gate := make(chan struct{})
+	var seen, dropped atomic.Int64
+	finished := make(chan struct{})
+	spec := self(nil, "ignore:15", shake, "serve", "stdin", "exit:0")
+	spec.Output = func(l Line) {
+		<-gate
+		seen.Add(1)
+		if dropped.Add(int64(l.Dropped)); seen.Load()+dropped.Load() >= lines+1 { // and "stdin ended"
+			close(finished)
+		}
+	}
+	p := start(t, newLauncher(t), spec)
+	begin := time.Now()
+	do(t, p, fmt.Sprintf("lines:stdout,%d,100", lines))
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("the call took %v", took)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	begin = time.Now()
+	p.Flush(ctx)
+	if took := time.Since(begin); took < 50*time.Millisecond || took > time.Second {
+		t.Errorf("Flush took %v of 50ms", took)
+	}
+	cancel()
+	begin = time.Now()
+	p.Stop(2*time.Second, time.Second)
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("Stop took %v", took)
+	}
+	if e := ended(t, p); e.Status != 0 {
+		t.Errorf("%v", e)
+	}
+	close(gate)
+	<-finished // a line that carries the rest of the count ends the test
+	if got := seen.Load(); got < queueLines || got > lines/2 {
+		t.Errorf("%d lines seen, %d dropped", got, dropped.Load())
+	}
+}
+
+// O4: 1 MiB is printed and then the call is answered; all of it is there when
+// Flush returns.
+func TestO4_OutputBeforeTheReply(t *testing.T) {
+	t.Parallel()
+	s := &sink{}
+	p := start(t, newLauncher(t), self(s, shake, "serve", "stdin"))
+	defer p.Kill()
+	const lines, length = 16384, 64
+	for round := 1; round <= 3; round++ {
+		for i, stream := range []string{"stdout", "stderr"} {
+			do(t, p, fmt.Sprintf("lines:%s,%d,%d", stream, lines, length))
+			p.Flush(context.Background())
+			if got, _ := s.last(); got != lines*(2*(round-1)+i+1) {
+				want := lines * (2*(round-1) + i + 1)
+				t.Fatalf("round %d, %s: %d lines, want %d", round, stream, got, want)
+			}
+		}
+	}
+	for i := range 300 { // short answers race with the readers
+		do(t, p, fmt.Sprintf("eprint:last %d\n", i))
+		p.Flush(context.Background())
+		if _, got := s.last(); got != fmt.Sprint("last ", i) {
+			t.Fatalf("%d: last line %q", i, got)
+		}
+	}
+	do(t, p, "print:unfinished")
+	p.Flush(context.Background()) // returns: an unfinished line is held back
+}
+
+func TestO4_OutputBeforeTheExit(t *testing.T) {
+	t.Parallel()
+	s := &sink{}
+	e := refuse(t, newLauncher(t), self(s, "eprint:one\n", "lines:stderr,16384,64", "lines:stdout,8000,64", "print:no newline", "exit:7"))
+	if e.Exit.Status != 7 {
+		t.Errorf("%v", e)
+	}
+	all := s.all()
+	if len(all) != 1+16384+8000+1 || string(all[len(all)-1].Text) != "no newline" && string(all[len(all)-1].Text) != "16383 "+strings.Repeat("y", 57) {
+		t.Errorf("%d lines, the last is %q", len(all), all[len(all)-1].Text)
+	}
+	for _, l := range all {
+		if l.Dropped > 0 {
+			t.Errorf("dropped %d", l.Dropped)
+		}
+	}
+}
+
+// L15: a process that prints a line and exits has printed a line.
+func TestL15_OneLineAndGone(t *testing.T) {
+	t.Parallel()
+	runs := 1000
+	if testing.Short() {
+		runs = 100
+	}
+	l := newLauncher(t)
+	for i := range runs {
+		s := &sink{}
+		spec := Spec{Path: "/bin/sh", Args: []string{"-c", "echo out; echo err >&2; exit 5"}, Output: s.add}
+		if i%2 == 0 {
+			spec.Sandbox = SandboxNone
+		}
+		e := refuse(t, l, spec)
+		if e.Cause != CauseExited || e.Exit.Status != 5 || string(e.Exit.Stderr) != "err\n" {
+			t.Fatalf("run %d: %v %+v", i, e, e.Exit)
+		}
+		if got := s.text(); got != "stdout: out\nstderr: err\n" && got != "stderr: err\nstdout: out\n" {
+			t.Fatalf("run %d: %q", i, got)
+		}
+	}
+}
+
+func TestFlush_IsNearlyFree(t *testing.T) {
+	p := start(t, newLauncher(t), self(&sink{}, conforming...))
+	defer p.Kill()
+	ctx := context.Background()
+	p.Flush(ctx)
+	r := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			p.Flush(ctx)
+		}
+	})
+	t.Logf("Flush with nothing pending: %v, %d allocations", time.Duration(r.NsPerOp()), r.AllocsPerOp())
+	if r.NsPerOp() > 200_000 {
+		t.Errorf("%v", r)
+	}
+}
+
+func TestLineCutter(t *testing.T) {
+	var got []string
+	var c lineCutter
+	add := func(text []byte, cut int) { got = append(got, fmt.Sprintf("%d+%d", len(text), cut)) }
+	x := strings.Repeat("x", lineLimit)
+	for _, piece := range []string{"a", "bc\n\n", "d\ne\nf", x, x + "\n", x + "\n" + x + "y\n", "end"} {
+		c.cut([]byte(piece), add)
+	}
+	c.end(add)
+	c.end(add)
+	want := []string{"3+0", "0+0", "1+0", "1+0", "65536+65537", "65536+0", "65536+1", "3+0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTail(t *testing.T) {
+	var tl tail
+	for i := range 5 {
+		tl.write([]byte(strings.Repeat(fmt.Sprint(i), 60<<10)))
+	}
+	if got := tl.last(); len(got) != tailLimit || got[0] != '3' || got[len(got)-1] != '4' {
+		t.Errorf("%d bytes from %q to %q", len(got), got[0], got[len(got)-1])
+	}
+	for _, line := range []string{"x", "panic: first", "more", "panic: second", "", "goroutine 1 [running]:", strings.Repeat("z", headLimit), "never"} {
+		tl.line([]byte(line))
+	}
+	if got := tl.head.String(); !strings.HasPrefix(got, "panic: second\n\ngoroutine 1 [running]:\nzzz") || len(got) != headLimit {
+		t.Errorf("%d bytes: %.60q", len(got), got)
+	}
+}

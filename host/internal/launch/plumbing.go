@@ -1,0 +1,64 @@
+package launch
+
+import (
+	"net"
+	"os"
+)
+
+// plumbing is the descriptors between the host and one plugin.
+type plumbing struct {
+	lifeline       *os.File // the host's end of stdin: nothing is written to it
+	stdout, stderr *os.File // the host's ends
+	conn           net.Conn // the host's end of the connection; nil where the plugin listens
+	connEnv        string   // the descriptor's number in the child
+	files          []*os.File
+}
+
+// newPlumbing makes everything or nothing. Every descriptor closes on exec.
+func newPlumbing() (*plumbing, error) {
+	p := &plumbing{}
+	fail := func(err error) (*plumbing, error) {
+		p.closeChild()
+		p.closeHost()
+		return nil, err
+	}
+	stdin, lifeline, err := os.Pipe()
+	if err != nil {
+		return fail(err)
+	}
+	p.lifeline, p.files = lifeline, append(p.files, stdin)
+	for _, end := range []**os.File{&p.stdout, &p.stderr} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return fail(err)
+		}
+		*end, p.files = r, append(p.files, w)
+	}
+	if err := p.pair(); err != nil {
+		return fail(err)
+	}
+	return p, nil
+}
+
+// child is the child's descriptors from 0 on.
+func (p *plumbing) child() []*os.File { return p.files }
+
+// closeChild closes the child's ends in the host.
+func (p *plumbing) closeChild() {
+	for _, f := range p.files {
+		f.Close()
+	}
+	p.files = nil
+}
+
+// closeHost closes the host's ends.
+func (p *plumbing) closeHost() {
+	for _, f := range []*os.File{p.lifeline, p.stdout, p.stderr} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	if p.conn != nil {
+		p.conn.Close()
+	}
+}
