@@ -1,0 +1,143 @@
+package host
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strings"
+
+	"github.com/toolhost/toolhost/host/internal/launch"
+	"github.com/toolhost/toolhost/proto/wire"
+)
+
+// Discover finds plugin binaries in dirs and launches nothing: regular files, or links to them that stay below their
+// directory (D3), named toolplugin-*, executable here, whose Go build information names our SDK (D2). What is not one is skipped (D1);
+// the error, joined of *SkipError and whatever reading a directory gave, says what and why, and may come with plugins. The
+// first of two plugins of one name wins.
+func Discover(dirs ...string) ([]Plugin, error) {
+	var (
+		found []Plugin
+		errs  []error
+		seen  = map[string]bool{}
+	)
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, e := range entries {
+			if !strings.HasPrefix(e.Name(), wire.BinaryPrefix) {
+				continue
+			}
+			path := filepath.Join(dir, e.Name())
+			name := PluginName(path)
+			if err := checkBinary(dir, path); err != nil {
+				errs = append(errs, &SkipError{Path: path, Err: err})
+				continue
+			}
+			if seen[name] {
+				errs = append(errs, &SkipError{Path: path, Err: fmt.Errorf("a plugin named %s was found before", name)})
+				continue
+			}
+			seen[name] = true
+			found = append(found, Plugin{Name: name, Path: path})
+		}
+	}
+	sort.Slice(found, func(i, j int) bool { return found[i].Name < found[j].Name })
+	return found, errors.Join(errs...)
+}
+
+// SkipError says why a file that is named like a plugin is not taken for one.
+type SkipError struct {
+	Path string
+	Err  error
+}
+
+// Error names the file and the reason.
+func (e *SkipError) Error() string { return e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *SkipError) Unwrap() error { return e.Err }
+
+// PluginName returns the name of the plugin at path: the file's name without toolplugin- and, on Windows, .exe.
+func PluginName(path string) string {
+	name := filepath.Base(path)
+	if runtime.GOOS == "windows" {
+		name = strings.TrimSuffix(name, ".exe")
+	}
+	return strings.TrimPrefix(name, wire.BinaryPrefix)
+}
+
+// checkBinary says why path, found in dir, is no plugin.
+func checkBinary(dir, path string) error {
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(root, target); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return fmt.Errorf("a link that leaves its directory, to %s; name the plugin in the configuration if that is meant", target)
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s, not a regular file", kindOf(info.Mode()))
+	}
+	if cause, err := launch.Inspect(target); cause != launch.CauseNone {
+		return err
+	}
+	build, err := buildinfo.ReadFile(target)
+	if err != nil {
+		return errors.New("not a Go program; name the plugin in the configuration if it is one")
+	}
+	if build.Main.Path == wire.Module {
+		return nil
+	}
+	for _, dep := range build.Deps {
+		if dep.Path == wire.Module {
+			return nil
+		}
+	}
+	return fmt.Errorf("a Go program (%s) that does not use %s/pluginsdk", build.Main.Path, wire.Module)
+}
+
+func kindOf(m fs.FileMode) string {
+	if m.IsDir() {
+		return "a directory"
+	}
+	return "a special file (" + m.String() + ")"
+}
+
+// checkSum compares the file with a hash in hex, if there is one.
+func checkSum(path, want string) error {
+	if want == "" {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(got, want) {
+		return fmt.Errorf("%s has SHA-256 %s, but the configuration expects %s; set sha256 to the new value to accept it", path, got, want)
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// errorJSON is the error object of design section 6.
+type errorJSON struct {
+	Code       Code            `json:"code"`
+	Message    string          `json:"message"`
+	Outcome    Outcome         `json:"outcome"`
+	Violations []Violation     `json:"violations,omitempty"`
+	Data       json.RawMessage `json:"data,omitempty"`
+	Output     json.RawMessage `json:"output,omitempty"`
+	Exit       *exitJSON       `json:"exit,omitempty"`
+}
+
+type exitJSON struct {
+	Plugin  string `json:"plugin"`
+	Cause   string `json:"cause,omitempty"`
+	Status  int    `json:"status"`
+	Signal  string `json:"signal,omitempty"`
+	Panic   string `json:"panic,omitempty"`
+	Stderr  string `json:"stderr,omitempty"`
+	PeakRSS int64  `json:"peakRssBytes,omitempty"`
+}
+
+// MarshalJSON returns the error object: code, message, outcome and what the cause adds to it (violations,
+// data, output, exit).
+func (e *Error) MarshalJSON() ([]byte, error) { return json.Marshal(errorObject(e)) }
+
+func errorObject(e *Error) errorJSON {
+	o := errorJSON{Code: e.Code, Message: e.Error(), Outcome: e.Outcome}
+	if s, ok := errors.AsType[*SchemaError](e.Err); ok {
+		o.Violations = s.Violations
+	}
+	if t, ok := errors.AsType[*ToolError](e.Err); ok {
+		o.Data = t.Data
+	}
+	if out, ok := errors.AsType[*OutputError](e.Err); ok {
+		o.Output = out.Output
+	}
+	if x, ok := errors.AsType[*ExitError](e.Err); ok {
+		o.Exit = &exitJSON{x.Plugin, x.Cause, x.Status, x.Signal, x.Panic, x.Stderr, x.PeakRSS}
+	}
+	return o
+}

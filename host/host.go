@@ -1,0 +1,262 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/toolhost/toolhost/host/internal/launch"
+)
+
+// Config configures a host. It is plain data; the zero value plus Dirs works. It must not be changed after Open.
+type Config struct {
+	Dirs     []string          // searched for toolplugin-* (see Discover)
+	Plugins  []Plugin          // named one by one; they win over found ones of the same name
+	Tools    map[string]string // extra names: alias -> tool id or plugin/id (N-1)
+	Limits   Limits            // every deadline and size; zero fields are the defaults
+	StateDir string            // if empty, the user's state directory (design section 6)
+	Eager    bool              // if true, Open waits until every plugin is ready or failed; if false, a plugin is asked for its tools when they are first needed
+	Logger   *slog.Logger      // the host's log and the plugins'; if nil, discards
+}
+
+// Plugin says how to start one plugin, or how to reach a running one.
+type Plugin struct {
+	Name     string          // if empty, from the file's name without toolplugin-
+	Path     string          // the binary; any language
+	Args     []string        // its arguments
+	Env      []string        // K=V; they win over the allow-listed environment (S2)
+	Settings json.RawMessage // JSON object, handed over the wire, never in the environment or argv; may hold secrets
+	SHA256   string          // if set, the binary must have this hash (hex)
+	Sandbox  Sandbox         // if empty, SandboxDefault
+	Trusted  bool            // its annotations and its word on idempotency are believed
+	Limits   Limits          // this plugin's own; a zero field is the host's
+
+	// Dial reaches a running plugin in place of Path: in process, under a debugger, remote. The embedder vouches for
+	// the connection.
+	Dial func(context.Context) (net.Conn, error)
+}
+
+// Sandbox is the name of a profile.
+type Sandbox string
+
+// The profiles.
+const (
+	SandboxDefault Sandbox = "default" // Linux: a pid namespace of its own; elsewhere like none
+	SandboxNone    Sandbox = "none"    // process group, parent-death signal and lifeline only
+)
+
+// Host runs plugins and calls their tools. Its methods may be called concurrently.
+type Host struct {
+	cfg      Config
+	lim      Limits
+	log      *slog.Logger
+	launcher *launch.Launcher
+	plugins  []*plugin // sorted by name; fixed
+
+	registry atomic.Pointer[registry]
+	publishM sync.Mutex // one snapshot is built at a time
+
+	life   context.Context // ends with the host
+	end    context.CancelFunc
+	work   sync.WaitGroup // every goroutine of the host
+	spawnM sync.Mutex     // orders spawn and Close
+	closed atomic.Bool
+	calls  atomic.Uint64 // numbers calls without an id
+}
+
+// Open starts a host. A bad plugin is listed as failed by Plugins and never makes Open fail (D1, C12); what is found in Dirs and is no
+// plugin is logged. ctx bounds Open itself, not the host's life. The error is an *Error.
+func Open(ctx context.Context, cfg Config) (*Host, error) {
+	log := cfg.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	plugins, err := gather(cfg, log)
+	if err != nil {
+		return nil, &Error{Op: "open", Code: Internal, Err: err}
+	}
+	lim := cfg.Limits.withDefaults()
+	launcher, err := launch.New(launch.Config{Parallel: lim.Starts, Logger: log})
+	if err != nil {
+		return nil, &Error{Op: "open", Code: Internal, Err: err}
+	}
+	h := &Host{cfg: cfg, lim: lim, log: log, launcher: launcher}
+	h.life, h.end = context.WithCancel(context.WithoutCancel(ctx))
+	for _, p := range plugins {
+		h.plugins = append(h.plugins, &plugin{
+			host: h, cfg: p, lim: p.Limits.over(cfg.Limits).withDefaults(), log: log.With("plugin", p.Name), state: Discovered,
+		})
+	}
+	h.registry.Store(newRegistry(nil, nil))
+	if cfg.Eager {
+		h.learn(ctx)
+	}
+	return h, nil
+}
+
+// gather merges the named and the found plugins, sorted by name.
+func gather(cfg Config, log *slog.Logger) ([]Plugin, error) {
+	found, err := Discover(cfg.Dirs...)
+	if err != nil {
+		log.Warn("not taken for plugins", "error", err)
+	}
+	byName := map[string]Plugin{}
+	for _, p := range found {
+		byName[p.Name] = p
+	}
+	named := map[string]bool{}
+	for _, p := range cfg.Plugins {
+		if p.Path == "" && p.Dial == nil {
+			return nil, fmt.Errorf("plugin %q has neither a path nor a dial function", p.Name)
+		}
+		if p.Name == "" {
+			p.Name = PluginName(p.Path)
+		}
+		if p.Name == "" || strings.ContainsAny(p.Name, "/\x00") {
+			return nil, fmt.Errorf("plugin name %q: it must not be empty or hold a slash", p.Name)
+		}
+		if named[p.Name] {
+			return nil, fmt.Errorf("two plugins are named %s", p.Name)
+		}
+		switch p.Sandbox {
+		case "":
+			p.Sandbox = SandboxDefault
+		case SandboxDefault, SandboxNone:
+		default:
+			return nil, fmt.Errorf("plugin %s: unknown sandbox %q; use %s or %s", p.Name, p.Sandbox, SandboxDefault, SandboxNone)
+		}
+		named[p.Name] = true
+		byName[p.Name] = p
+	}
+	all := make([]Plugin, 0, len(byName))
+	for _, p := range byName {
+		if p.Path != "" {
+			abs, err := filepath.Abs(p.Path)
+			if err != nil {
+				return nil, err
+			}
+			p.Path = abs
+		}
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// learn asks every plugin that never registered for its tools, side by side, and returns when each has answered or failed, or ctx ends.
+func (h *Host) learn(ctx context.Context) {
+	var asked sync.WaitGroup
+	for _, p := range h.plugins {
+		if p.manifest.Load() != nil {
+			continue
+		}
+		asked.Go(func() { // ends with the plugin's start, or ctx
+			if pr, err := p.acquire(ctx); err == nil {
+				pr.leave()
+			}
+		})
+	}
+	asked.Wait()
+}
+
+// publish builds a new snapshot of what can be called.
+func (h *Host) publish() {
+	h.publishM.Lock()
+	defer h.publishM.Unlock()
+	before := h.registry.Load()
+	r := newRegistry(h.plugins, h.cfg.Tools)
+	h.registry.Store(r)
+	for _, clash := range r.clash {
+		if !slices.Contains(before.clash, clash) {
+			h.log.Warn("names clash", "clash", clash)
+		}
+	}
+}
+
+// Tools yields the tools by name: each under its shortest name, and every alias. It starts the plugins that were never asked for their tools.
+func (h *Host) Tools() iter.Seq[Tool] {
+	return func(yield func(Tool) bool) {
+		h.learn(h.life)
+		for _, t := range h.registry.Load().listed {
+			if !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// Tool finds a tool by id, alias or plugin/id.
+func (h *Host) Tool(name string) (Tool, bool) {
+	e := h.find(h.life, name)
+	if e == nil {
+		return Tool{}, false
+	}
+	t := e.tool
+	t.Name = name
+	return t, true
+}
+
+// Near returns at most three tool names that resemble name, nearest first.
+func (h *Host) Near(name string) []string { return h.registry.Load().near(name) }
+
+// find looks a name up; a name that is not known yet makes the host ask the plugins that it has not asked.
+func (h *Host) find(ctx context.Context, name string) *entry {
+	if e, ok := h.registry.Load().byName[name]; ok {
+		return e
+	}
+	h.learn(ctx)
+	return h.registry.Load().byName[name]
+}
+
+// Plugins yields the state of every plugin, by name. It never waits for a start or a stop (L5) and starts nothing.
+func (h *Host) Plugins() iter.Seq[PluginStatus] {
+	return func(yield func(PluginStatus) bool) {
+		for _, p := range h.plugins {
+			if !yield(p.status()) {
+				return
+			}
+		}
+	}
+}
+
+// Close stops every plugin: running calls may finish until Limits.Drain, further ones get Closed, and it returns within Drain + Grace + Reap
+// whatever a plugin does (K1). A second Close does nothing.
+func (h *Host) Close() error {
+	h.spawnM.Lock()
+	was := h.closed.Swap(true)
+	h.spawnM.Unlock()
+	if was {
+		return nil
+	}
+	var stops sync.WaitGroup
+	for _, p := range h.plugins {
+		stops.Go(p.stop) // ends within the limits above
+	}
+	stops.Wait()
+	h.end()
+	h.work.Wait()
+	h.launcher.Close()
+	return nil
+}
+
+// spawn runs f on a goroutine that Close waits for. It does nothing and returns false after Close.
+func (h *Host) spawn(f func()) bool {
+	h.spawnM.Lock()
+	defer h.spawnM.Unlock()
+	if h.closed.Load() {
+		return false
+	}
+	h.work.Go(f)
+	return true
+}
+
+// logs reports whether anybody reads the log.
+func (h *Host) logs() bool { return h.cfg.Logger != nil }

@@ -1,0 +1,158 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
+	"github.com/toolhost/toolhost/proto/wire"
+)
+
+// gather returns the input's text, which may still be on its way.
+func (r *run) gather(ctx context.Context, reqContext []byte) ([]byte, error) {
+	if r.running == nil || r.running.feed == nil {
+		return r.call.Input, nil
+	}
+	s := &stream{run: r, limit: r.entry.plugin.lim.Input}
+	if r.entry.wants[pb.Callback_CALLBACK_INPUT_START] || r.entry.wants[pb.Callback_CALLBACK_INPUT_DELTA] {
+		r.streamed = s
+		s.openEarly(ctx, reqContext)
+	}
+	r.emit(ctx, InputStart{r.head()})
+	if err := s.read(ctx, r.running.feed); err != nil {
+		return nil, err
+	}
+	r.emit(ctx, InputEnd{r.head()})
+	if len(s.text) == 0 {
+		return emptyInput, nil
+	}
+	return s.text, nil
+}
+
+// stream is an input that arrives in pieces and goes on to the plugin at once.
+type stream struct {
+	run   *run
+	limit int
+	text  []byte
+	shown int // bytes of text that the events hold: whole runes only
+	sent  int // bytes of text that the plugin was sent
+
+	opened chan opened        // one value, from the opening goroutine; nil if there is none
+	cancel context.CancelFunc // ends the opening
+	live   *attempt           // the plugin's call; nil: not open yet, or lost
+}
+
+// opened is what became of the early opening.
+type opened struct {
+	attempt *attempt
+	err     error
+}
+
+// openEarly opens the plugin's call while the input is still on its way. The goroutine ends when the plugin is ready or not, or the
+// stream is dropped.
+func (s *stream) openEarly(ctx context.Context, reqContext []byte) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.cancel = cancel
+	result := make(chan opened, 1)
+	if s.run.host.spawn(func() {
+		a, err := s.run.open(ctx, &pb.Open{Streaming: true, InputStart: true, Context: reqContext})
+		result <- opened{a, err}
+	}) {
+		s.opened = result
+	}
+}
+
+// read takes the pieces until the input ends.
+func (s *stream) read(ctx context.Context, f *feed) error {
+	for {
+		select {
+		case piece := <-f.pieces:
+			if err := s.piece(ctx, piece); err != nil {
+				return err
+			}
+		case <-f.ended:
+			return nil
+		case o := <-s.opened:
+			s.opened = nil
+			s.live = o.attempt
+			s.forward(ctx)
+		case <-ctx.Done():
+			return s.run.ended(ctx, NotStarted)
+		}
+	}
+}
+
+func (s *stream) piece(ctx context.Context, piece []byte) error {
+	s.text = append(s.text, piece...)
+	if len(s.text) > s.limit {
+		return s.run.fail(TooLarge, NotStarted, fmt.Errorf("the input is over its limit of %d bytes", s.limit))
+	}
+	if end := wholeRunes(s.text); end > s.shown {
+		s.run.emit(ctx, InputDelta{s.run.head(), string(s.text[s.shown:end])})
+		s.shown = end
+	}
+	s.forward(ctx)
+	return nil
+}
+
+// forward sends the plugin what it has not seen, in pieces, and waits while it is behind. A plugin that is lost gets the
+// whole input on a fresh process later.
+func (s *stream) forward(ctx context.Context) {
+	if s.live == nil || !s.run.entry.wants[pb.Callback_CALLBACK_INPUT_DELTA] {
+		return
+	}
+	for end := wholeRunes(s.text); s.sent < end; {
+		n := min(end-s.sent, wire.MaxDelta)
+		f := &pb.Frame{Body: &pb.Frame_InputDelta{InputDelta: &pb.InputDelta{Data: s.text[s.sent : s.sent+n]}}}
+		if err := s.live.call.Send(ctx, f); err != nil {
+			s.live.end(pb.CancelReason_CANCEL_REASON_UNSPECIFIED)
+			s.live = nil
+			return
+		}
+		s.sent += n
+	}
+}
+
+// attempt waits for the early opening and hands over its call, nil if there is none.
+func (s *stream) attempt(ctx context.Context) *attempt {
+	if s.opened != nil {
+		select {
+		case o := <-s.opened:
+			s.opened = nil
+			s.live = o.attempt
+			s.forward(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	a := s.live
+	s.live = nil
+	return a
+}
+
+// drop gives the early call up.
+func (s *stream) drop(reason pb.CancelReason) {
+	s.cancel()
+	if s.opened != nil {
+		s.live = (<-s.opened).attempt
+		s.opened = nil
+	}
+	if s.live != nil {
+		s.live.end(reason)
+		s.live = nil
+	}
+}
+
+// wholeRunes is the length of text without a rune that is not complete yet. Bytes that begin no rune count as whole.
+func wholeRunes(text []byte) int {
+	for back := 1; back <= min(utf8.UTFMax-1, len(text)); back++ {
+		if c := text[len(text)-back]; utf8.RuneStart(c) {
+			if !utf8.FullRune(text[len(text)-back:]) {
+				return len(text) - back
+			}
+			break
+		}
+	}
+	return len(text)
+}

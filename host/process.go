@@ -1,0 +1,330 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/toolhost/toolhost/host/internal/launch"
+	"github.com/toolhost/toolhost/proto/session"
+	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
+	"github.com/toolhost/toolhost/proto/wire"
+)
+
+// process is one running plugin process and the session with it.
+type process struct {
+	plugin *plugin
+	os     *launch.Process
+	sess   *session.Session
+	logs   *logQueue
+
+	stopping  atomic.Bool   // the host ends it
+	completed atomic.Bool   // a call ended with an answer of the plugin
+	flushed   atomic.Uint64 // the last log record that an outcome waited for
+
+	mu       sync.Mutex
+	calls    int           // that hold the process
+	draining bool          // no further call may enter
+	idle     chan struct{} // closed when draining and no call is left
+
+	gone chan struct{} // closed when the process ended and exit is set
+	exit *ExitError
+}
+
+// startProcess launches, connects, describes and greets. Whatever fails, nothing is left of the process (K10).
+func (p *plugin) startProcess(ctx context.Context) (*process, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.lim.Start)
+	defer cancel()
+	pr := &process{plugin: p, logs: newLogQueue(p.host.life, p.log), idle: make(chan struct{}), gone: make(chan struct{})}
+	osp, err := p.startOS(ctx, pr)
+	if err != nil {
+		pr.logs.close(p.lim.Reap)
+		return nil, p.startError(err)
+	}
+	pr.os = osp
+	if err := pr.greet(ctx); err != nil {
+		pr.kill()
+		err = pr.connectError(ctx, err)
+		pr.logs.close(p.lim.Reap)
+		return nil, err
+	}
+	p.host.work.Go(pr.watch) // ends with the process
+	return pr, nil
+}
+
+func (p *plugin) startOS(ctx context.Context, pr *process) (*launch.Process, error) {
+	limit := p.lim.Message + 64<<10 // room for the frame around it
+	if p.cfg.Dial != nil {
+		return launch.Attach(ctx, p.cfg.Dial, limit)
+	}
+	if err := checkSum(p.cfg.Path, p.cfg.SHA256); err != nil {
+		return nil, err
+	}
+	return p.host.launcher.Start(ctx, launch.Spec{
+		Name: p.cfg.Name, Path: p.cfg.Path, Args: p.cfg.Args, Env: p.cfg.Env,
+		Sandbox: launch.Sandbox(p.cfg.Sandbox), Timeout: p.lim.Start, Output: pr.logs.line, MaxMessage: limit,
+	})
+}
+
+// greet opens the session, says hello and learns the manifest. The plugin is ready only after that (L11).
+func (pr *process) greet(ctx context.Context) error {
+	p := pr.plugin
+	client := pb.NewToolPluginServiceClient(pr.os.Conn())
+	stream, err := client.Session(p.host.life, grpc.WaitForReady(false))
+	if err != nil {
+		return err
+	}
+	pr.sess = session.New(session.ClientStream(stream), session.Config{
+		Side:           session.Host,
+		Limits:         session.Limits{Message: p.lim.Message},
+		OnLog:          pr.logs.record,
+		OnToolsChanged: func() { p.host.work.Go(func() { pr.relearn(p.host.life) }) }, // ends with Describe's limit
+	})
+	welcome, err := pr.sess.Hello(ctx, &pb.Hello{
+		Versions: []uint32{wire.Version},
+		Limits:   &pb.Limits{Message: uint64(p.lim.Message), Window: wire.Window, Log: wire.MaxLog},
+		Settings: p.cfg.Settings,
+	})
+	switch {
+	case err != nil:
+		return err
+	case welcome.GetRefusal() != "":
+		return &refusal{welcome.GetRefusal()}
+	case welcome.GetVersion() != wire.Version:
+		return &refusal{fmt.Sprintf("it speaks wire version %d, this host %d; rebuild the plugin with a matching SDK", welcome.GetVersion(), wire.Version)}
+	}
+	if m := p.manifest.Load(); m != nil && string(m.hash[:]) == string(welcome.GetManifestHash()) {
+		return nil
+	}
+	return pr.describe(ctx, client)
+}
+
+// refusal is a plugin's own word on why it does not serve this host.
+type refusal struct{ text string }
+
+func (r *refusal) Error() string { return "the plugin refuses: " + r.text }
+
+// describe learns the manifest and publishes its tools.
+func (pr *process) describe(ctx context.Context, client pb.ToolPluginServiceClient) error {
+	p := pr.plugin
+	ctx, cancel := context.WithTimeout(ctx, p.lim.Describe)
+	defer cancel()
+	resp, err := client.Describe(ctx, &pb.DescribeRequest{Settings: p.cfg.Settings}, grpc.MaxCallRecvMsgSize(maxManifest+1<<10))
+	if err != nil {
+		return fmt.Errorf("describe: %w", err)
+	}
+	m, err := newManifest(p, resp.GetManifest())
+	if err != nil {
+		return fmt.Errorf("describe: %w", err)
+	}
+	p.manifest.Store(m)
+	p.host.publish()
+	return nil
+}
+
+// relearn follows a dynamic plugin whose tools changed. A failure keeps what is known.
+func (pr *process) relearn(ctx context.Context) {
+	if err := pr.describe(ctx, pb.NewToolPluginServiceClient(pr.os.Conn())); err != nil {
+		pr.plugin.log.Warn("plugin's tools changed, but it does not describe them", "error", err)
+	}
+}
+
+// enter counts a call in; false: the process takes no calls.
+func (pr *process) enter() bool {
+	pr.mu.Lock()
+	defer pr.mu.Unlock()
+	if pr.draining || pr.sess.Err() != nil {
+		return false
+	}
+	pr.calls++
+	return true
+}
+
+// leave counts a call out.
+func (pr *process) leave() {
+	pr.mu.Lock()
+	defer pr.mu.Unlock()
+	if pr.calls--; pr.calls == 0 && pr.draining {
+		close(pr.idle)
+	}
+}
+
+// watch ends with the process. It asks a silent one whether it lives (C10), ends one that closed its session, and gathers
+// the evidence.
+func (pr *process) watch() {
+	lim := pr.plugin.lim
+	silence := time.NewTimer(lim.Ping)
+	defer silence.Stop()
+	why := pr.await(silence)
+	if why != nil {
+		pr.os.Kill()
+	}
+	<-pr.os.Done()
+	pr.sess.Close()
+	pr.sess.Wait()
+	pr.exit = exitError(pr.plugin.cfg.Name, pr.os.Exit(), why)
+	pr.plugin.gone(pr)
+	close(pr.gone)
+	pr.logs.close(lim.Reap)
+}
+
+// wait returns when a process that takes no calls is gone, or ctx ends.
+func (pr *process) wait(ctx context.Context) error {
+	select {
+	case <-pr.gone:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// await returns when the process ended, or why it must be ended.
+func (pr *process) await(silence *time.Timer) error {
+	lim := pr.plugin.lim
+	for {
+		select {
+		case <-pr.os.Done():
+			return nil
+		case <-pr.sess.Done():
+			return pr.afterSession()
+		case <-silence.C:
+			quiet := time.Since(pr.sess.LastFrame())
+			if quiet >= lim.Ping && !pr.answers() {
+				if pr.sess.Err() == nil {
+					return fmt.Errorf("it did not answer %d pings of %v", pingMisses, lim.PingWait)
+				}
+				quiet = 0
+			}
+			silence.Reset(max(lim.Ping-quiet, lim.Ping/8))
+		}
+	}
+}
+
+// pingMisses is how many pings in a row a dead process misses.
+const pingMisses = 3
+
+// answers reports whether the plugin answers one of three pings.
+func (pr *process) answers() bool {
+	for range pingMisses {
+		ctx, cancel := context.WithTimeout(pr.plugin.host.life, pr.plugin.lim.PingWait)
+		err := pr.sess.Ping(ctx)
+		cancel()
+		if err == nil {
+			return true
+		}
+		if pr.sess.Err() != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// afterSession waits for a process whose session ended to end as well: usually it is the first sign of a death. One that lives
+// on is ended (C4).
+func (pr *process) afterSession() error {
+	if pr.stopping.Load() {
+		<-pr.os.Done()
+		return nil
+	}
+	t := time.NewTimer(pr.plugin.lim.Reap / 4)
+	defer t.Stop()
+	select {
+	case <-pr.os.Done():
+		return nil
+	case <-t.C:
+		return fmt.Errorf("it closed its session: %w", pr.sess.Err())
+	}
+}
+
+// stop ends the process: no new calls, running ones may finish until the drain limit, then the process has grace (K9).
+func (pr *process) stop() {
+	lim := pr.plugin.lim
+	pr.mu.Lock()
+	pr.draining = true
+	if pr.calls == 0 {
+		close(pr.idle)
+	}
+	pr.mu.Unlock()
+	pr.sess.Drain(lim.Drain)
+	t := time.NewTimer(lim.Drain)
+	defer t.Stop()
+	select {
+	case <-pr.idle:
+	case <-t.C:
+	case <-pr.gone:
+	}
+	pr.stopping.Store(true)
+	pr.os.Stop(lim.Grace, lim.Reap)
+	<-pr.gone
+}
+
+// kill ends a process that never became ready.
+func (pr *process) kill() {
+	pr.os.Kill()
+	if pr.sess != nil {
+		pr.sess.Close()
+		pr.sess.Wait()
+	}
+}
+
+// connectError says why a process that was launched did not become ready.
+func (pr *process) connectError(ctx context.Context, err error) error {
+	p := pr.plugin
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return p.unavailable(r)
+	}
+	if cause := ctx.Err(); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	exit := pr.os.Exit()
+	e := exitError(p.cfg.Name, exit, fmt.Errorf("no answer to the greeting: %w", err))
+	if ctx.Err() != nil {
+		e.Cause = string(launch.CauseTimeout)
+		e.Err = fmt.Errorf("not ready within %v: %w", p.lim.Start, err)
+	}
+	return p.unavailable(e)
+}
+
+// startError converts the launcher's error.
+func (p *plugin) startError(err error) error {
+	s, ok := errors.AsType[*launch.StartError](err)
+	if !ok {
+		return p.unavailable(err)
+	}
+	if s.Cause == launch.CauseCanceled {
+		return context.Canceled
+	}
+	e := exitError(p.cfg.Name, s.Exit, s.Err)
+	e.Cause = string(s.Cause)
+	return p.unavailable(e)
+}
+
+func exitError(plugin string, x launch.Exit, why error) *ExitError {
+	e := &ExitError{
+		Plugin: plugin, Cause: string(x.Cause), Status: x.Status, Signal: x.Signal,
+		Stderr: string(x.Stderr), Panic: x.Panic, PeakRSS: x.PeakRSS, Err: why,
+	}
+	if why != nil && x.Killed {
+		e.Signal = "" // ours; the reason is why
+	}
+	return e
+}
+
+// flush delivers what the process said before now: the lines of its pipes and the log records up to lastLog (O4). A logger that is
+// stuck delays nobody for longer than flushWait (O3).
+func (pr *process) flush(ctx context.Context, lastLog uint64) {
+	ctx, cancel := context.WithTimeout(ctx, flushWait)
+	defer cancel()
+	pr.os.Flush(ctx)
+	if lastLog > pr.flushed.Swap(lastLog) {
+		pr.logs.flush(ctx)
+	}
+}
+
+// flushWait is how long an outcome waits for the log that belongs to it.
+const flushWait = 100 * time.Millisecond

@@ -1,0 +1,117 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// registry is an immutable snapshot of what can be called. It is replaced as a whole whenever a plugin registers.
+type registry struct {
+	byName map[string]*entry // ids, aliases, and plugin/id of every tool
+	listed []Tool            // one row a tool, under its shortest name, then aliases; by name
+	clash  []string          // what could not be given its name
+}
+
+// newRegistry builds the snapshot from the plugins, which are sorted by name, and the aliases.
+func newRegistry(plugins []*plugin, aliases map[string]string) *registry {
+	r := &registry{byName: map[string]*entry{}}
+	for _, p := range plugins {
+		m := p.manifest.Load()
+		if m == nil {
+			continue
+		}
+		for _, e := range m.tools {
+			r.add(p.cfg.Name, e)
+		}
+	}
+	names := make([]string, 0, len(aliases))
+	for alias := range aliases {
+		names = append(names, alias)
+	}
+	slices.Sort(names)
+	for _, alias := range names {
+		r.alias(alias, aliases[alias])
+	}
+	slices.SortFunc(r.listed, func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
+	return r
+}
+
+// add lists one tool under its id, or under plugin/id if another plugin holds the id.
+func (r *registry) add(plugin string, e *entry) {
+	full := plugin + "/" + e.tool.ID
+	name := e.tool.ID
+	if first, taken := r.byName[name]; taken {
+		r.clash = append(r.clash, fmt.Sprintf("tool %s of plugin %s is callable as %s only: plugin %s has that id", name, plugin, full, first.tool.Plugin))
+		name = full
+	}
+	r.byName[full] = e
+	r.byName[name] = e
+	row := e.tool
+	row.Name = name
+	r.listed = append(r.listed, row)
+}
+
+// alias adds an extra name (N-1). A name that a tool has already is reported and not taken over.
+func (r *registry) alias(alias, target string) {
+	e, ok := r.byName[target]
+	if !ok {
+		return // the plugin may not be there yet, or failed
+	}
+	if held, taken := r.byName[alias]; taken {
+		r.clash = append(r.clash, fmt.Sprintf("alias %s for %s is not used: tool %s/%s has that name", alias, target, held.tool.Plugin, held.tool.ID))
+		return
+	}
+	r.byName[alias] = e
+	row := e.tool
+	row.Name = alias
+	r.listed = append(r.listed, row)
+}
+
+// near returns at most three names that resemble name, nearest first.
+func (r *registry) near(name string) []string {
+	type candidate struct {
+		name string
+		dist int
+	}
+	var found []candidate
+	low := strings.ToLower(name)
+	for _, t := range r.listed {
+		other := strings.ToLower(t.Name)
+		d := distance(low, other)
+		if strings.Contains(other, low) || strings.Contains(low, other) {
+			d = min(d, 2)
+		}
+		if d <= max(2, len(name)/3) {
+			found = append(found, candidate{t.Name, d})
+		}
+	}
+	slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.dist, b.dist), cmp.Compare(a.name, b.name)) })
+	names := make([]string, 0, 3)
+	for _, c := range found[:min(3, len(found))] {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// distance is the Levenshtein distance in bytes, of texts cut to 64.
+func distance(a, b string) int {
+	a, b = a[:min(64, len(a))], b[:min(64, len(b))]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diag, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diag+cost)
+		}
+	}
+	return row[len(b)]
+}

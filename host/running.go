@@ -1,0 +1,277 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+)
+
+// Running is a call under way. Its methods may be called concurrently.
+type Running struct {
+	events *eventQueue
+	feed   *feed // nil: the input was given at the start
+	cancel context.CancelCauseFunc
+
+	done chan struct{} // closed when res or err is set
+	res  *Result
+	err  error
+}
+
+// Start begins a call and never blocks; every error comes as the terminal event and from Result. The call ends with ctx. With
+// Call.Input nil the input arrives by Delta and ends with EndInput.
+func (h *Host) Start(ctx context.Context, c Call) *Running {
+	ctx, cancel := context.WithCancelCause(ctx)
+	r := &Running{events: newEventQueue(), cancel: cancel, done: make(chan struct{})}
+	if c.Input == nil {
+		r.feed = &feed{pieces: make(chan []byte), ended: make(chan struct{})}
+	} else if len(c.Input) == 0 {
+		c.Input = emptyInput
+	}
+	call := &run{host: h, call: c, running: r}
+	call.identify()
+	begun := h.spawn(func() { // ends with the call, which ends with ctx or the host
+		stop := context.AfterFunc(h.life, func() { cancel(errHostClosed) })
+		defer stop()
+		r.finish(call, call.do)(ctx)
+	})
+	if !begun {
+		r.finish(call, func(context.Context) (*Result, error) {
+			return nil, call.fail(Closed, NotStarted, errHostClosed)
+		})(ctx)
+	}
+	return r
+}
+
+var (
+	errHostClosed = errors.New("the host is closed")
+	errReaderLeft = errors.New("the reader of the call's events left")
+	errInputOver  = errors.New("the input has ended")
+)
+
+// finish runs do and publishes its outcome.
+func (r *Running) finish(call *run, do func(context.Context) (*Result, error)) func(context.Context) {
+	return func(ctx context.Context) {
+		r.res, r.err = do(ctx)
+		close(r.done)
+		r.events.close(call.terminal(r.res, r.err))
+		r.cancel(nil)
+	}
+}
+
+// terminal is the event that ends a call.
+func (r *run) terminal(res *Result, err error) Event {
+	if err == nil {
+		return ResultEvent{r.head(), res}
+	}
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		e = r.fail(Internal, Unknown, err)
+	}
+	switch e.Code {
+	case Denied:
+		return DeniedEvent{r.head(), e.Error()}
+	case Suspended:
+		return SuspendedEvent{r.head(), e}
+	}
+	return ErrorEvent{r.head(), e}
+}
+
+// Delta hands over a piece of the input's text as the model writes it, cut anywhere. It blocks while the plugin is behind. It fails when
+// the call is over, with the call's error if it has one, and after EndInput. text is copied.
+func (r *Running) Delta(text []byte) error {
+	if r.feed == nil {
+		return errInputOver
+	}
+	select {
+	case <-r.feed.ended:
+		return errInputOver
+	default:
+	}
+	select {
+	case r.feed.pieces <- append([]byte(nil), text...):
+		return nil
+	case <-r.feed.ended:
+		return errInputOver
+	case <-r.done:
+		return r.over()
+	}
+}
+
+// EndInput ends the input. Further calls do nothing.
+func (r *Running) EndInput() error {
+	if r.feed != nil {
+		r.feed.once.Do(func() { close(r.feed.ended) })
+	}
+	return nil
+}
+
+func (r *Running) over() error {
+	if r.err != nil {
+		return r.err
+	}
+	return errInputOver
+}
+
+// Events yields the call's events, once; the last one is the terminal one. Custom output waits for a slow reader, and so does the tool that
+// writes it; of progress a slow reader sees the latest. Breaking out cancels the call.
+func (r *Running) Events() iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		if !r.events.claim() {
+			return
+		}
+		for {
+			e, ok := r.events.next()
+			if !ok {
+				return
+			}
+			if !yield(e) {
+				r.events.discard()
+				r.cancel(errReaderLeft)
+				return
+			}
+		}
+	}
+}
+
+// Result waits for the outcome. The error is an *Error. Events that nobody began to read by then are dropped: to have both, begin with Events.
+func (r *Running) Result() (*Result, error) {
+	r.events.discardUnclaimed()
+	<-r.done
+	return r.res, r.err
+}
+
+// Cancel cancels the call. cause, which may be nil, is the cause of the call's error.
+func (r *Running) Cancel(cause error) { r.cancel(cause) }
+
+// feed is the input of a call as it arrives.
+type feed struct {
+	pieces chan []byte
+	ended  chan struct{}
+	once   sync.Once
+}
+
+// maxQueued is how many bytes of custom output wait for a reader of events.
+const maxQueued = 256 << 10
+
+// eventQueue holds a call's events until they are read.
+type eventQueue struct {
+	mu      sync.Mutex
+	items   []Event
+	bytes   int // of Output events in items
+	claimed bool
+	dropAll bool
+	over    bool
+	more    chan struct{} // holds one token when items or over changed
+	room    chan struct{} // holds one token when bytes shrank or dropAll was set
+}
+
+func newEventQueue() *eventQueue {
+	return &eventQueue{more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+}
+
+// put adds an event. Custom output waits for room, at most until ctx ends.
+func (q *eventQueue) put(ctx context.Context, e Event) {
+	size := 0
+	if o, ok := e.(Output); ok {
+		size = len(o.Data)
+	}
+	for !q.tryPut(e, size) {
+		select {
+		case <-q.room:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (q *eventQueue) tryPut(e Event, size int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.dropAll {
+		return true
+	}
+	if size > 0 && q.bytes > 0 && q.bytes+size > maxQueued {
+		return false
+	}
+	if n := len(q.items); n > 0 && isProgress(e) && isProgress(q.items[n-1]) {
+		q.items[n-1] = e
+		return true
+	}
+	q.items = append(q.items, e)
+	q.bytes += size
+	token(q.more)
+	return true
+}
+
+func isProgress(e Event) bool {
+	_, ok := e.(Progress)
+	return ok
+}
+
+func token(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// close adds the terminal event.
+func (q *eventQueue) close(e Event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.dropAll {
+		q.items = append(q.items, e)
+	}
+	q.over = true
+	token(q.more)
+}
+
+// next waits for an event; false: there are no more.
+func (q *eventQueue) next() (Event, bool) {
+	for {
+		q.mu.Lock()
+		if len(q.items) > 0 {
+			e := q.items[0]
+			q.items[0] = nil
+			q.items = q.items[1:]
+			if o, ok := e.(Output); ok {
+				q.bytes -= len(o.Data)
+				token(q.room)
+			}
+			q.mu.Unlock()
+			return e, true
+		}
+		over := q.over || q.dropAll
+		q.mu.Unlock()
+		if over {
+			return nil, false
+		}
+		<-q.more
+	}
+}
+
+func (q *eventQueue) claim() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	was := q.claimed
+	q.claimed = true
+	return !was
+}
+
+func (q *eventQueue) discardUnclaimed() {
+	q.mu.Lock()
+	claimed := q.claimed
+	q.mu.Unlock()
+	if !claimed {
+		q.discard()
+	}
+}
+
+func (q *eventQueue) discard() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.dropAll, q.items, q.bytes = true, nil, 0
+	token(q.room)
+	token(q.more)
+}

@@ -1,0 +1,30 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/toolhost/toolhost/host/internal/schema"
+)
+
+// schemaError converts what the schema package says of a text or a value.
+func schemaError(err error) error {
+	if e, ok := errors.AsType[*schema.Error](err); ok {
+		out := &SchemaError{More: e.More}
+		for _, v := range e.Violations {
+			if v.Path != "" {
+				v.Message = "at " + v.Message
+			}
+			out.Violations = append(out.Violations, Violation(v))
+		}
+		return out
+	}
+	return &SchemaError{Violations: []Violation{{Keyword: "json", Message: err.Error()}}}
+}
+
+// rootViolation says that the whole value is not of the kind that is wanted.
+func rootViolation(keyword, expected string) *SchemaError {
+	return &SchemaError{Violations: []Violation{{
+		Keyword: keyword, Expected: expected, Message: fmt.Sprintf("the value: expected %s", expected),
+	}}}
+}
