@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -142,6 +143,10 @@ func testTools() []pluginsdk.Definition {
 		}),
 		tool("signal", func(_ context.Context, _ *pluginsdk.Call, in countIn) (string, error) {
 			return "", syscall.Kill(syscall.Getpid(), syscall.Signal(in.N))
+		}),
+		tool("fatal", func(context.Context, *pluginsdk.Call, struct{}) (string, error) {
+			new(sync.Mutex).Unlock() // ends the process; nothing can recover it
+			return "", nil
 		}),
 		tool("fail", func(context.Context, *pluginsdk.Call, struct{}) (string, error) {
 			return "", &pluginsdk.Error{Message: "the sea is rough", Data: json.RawMessage(`{"waves":7}`)}
