@@ -30,7 +30,8 @@ func weather(f *forecaster, a *arrivals) pluginsdk.Definition {
 		ID:          "weather",
 		Title:       "Weather forecast",
 		Description: "Current weather and the forecast of the next days for a place, given by name or by coordinates.",
-		Execute: func(ctx context.Context, _ *pluginsdk.Call, in Input) (Report, error) {
+		Execute: func(ctx context.Context, c *pluginsdk.Call, in Input) (Report, error) {
+			c.Progress(0, 1, "asking "+f.name)
 			report, err := f.forecast(ctx, in)
 			return report, forModel(err)
 		},
