@@ -74,12 +74,21 @@ func (d *dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 		err = errors.New("no address")
 	}
 	if err != nil {
-		return nil, &Error{Kind: kindResolve, Err: err, Msg: fmt.Sprintf("the host %q has no address: %v; check the spelling", host, err)}
+		return nil, &Error{Kind: kindResolve, Err: err, Msg: fmt.Sprintf("the host %q has no address: %s; check the spelling", host, lookupCause(err))}
 	}
 	if len(ips) > maxAddresses {
 		ips = ips[:maxAddresses]
 	}
 	return ips, nil
+}
+
+// lookupCause leaves out which name server was asked: that is nobody's business outside.
+func lookupCause(err error) string {
+	var de *net.DNSError
+	if errors.As(err, &de) {
+		return cutBytes(de.Err, maxShownCause)
+	}
+	return cutBytes(err.Error(), maxShownCause)
 }
 
 func (d *dialer) connect(ctx context.Context, ap netip.AddrPort) (net.Conn, error) {
