@@ -22,8 +22,15 @@ type field struct {
 }
 
 // fieldsOf lists the members of struct type t as encoding/json names them.
-func fieldsOf(t reflect.Type) []field {
+func fieldsOf(t reflect.Type) []field { return fieldsWithin(t, nil) }
+
+// fieldsWithin lists them for a t that is embedded in outer; a type that embeds itself adds nothing.
+func fieldsWithin(t reflect.Type, outer []reflect.Type) []field {
 	var fields []field
+	if slices.Contains(outer, t) {
+		return nil
+	}
+	outer = append(outer[:len(outer):len(outer)], t)
 	for f := range t.Fields() {
 		tag := strings.Split(f.Tag.Get("json"), ",")
 		schema := strings.Split(f.Tag.Get("jsonschema"), ",")
@@ -31,7 +38,7 @@ func fieldsOf(t reflect.Type) []field {
 			continue
 		}
 		if f.Anonymous && tag[0] == "" && deref(f.Type).Kind() == reflect.Struct {
-			for _, e := range fieldsOf(deref(f.Type)) {
+			for _, e := range fieldsWithin(deref(f.Type), outer) {
 				e.maybeAbsent = e.maybeAbsent || f.Type.Kind() == reflect.Pointer
 				fields = append(fields, e)
 			}
@@ -51,41 +58,77 @@ func fieldsOf(t reflect.Type) []field {
 }
 
 // checkType says where in t something has no JSON form; the reflector would panic or guess.
-func checkType(t reflect.Type) error { return checkTypeAt(t, "", map[reflect.Type]bool{}) }
+func checkType(t reflect.Type, dir direction) error {
+	return (&typeCheck{dir, map[reflect.Type]bool{}}).check(t, "")
+}
 
-func checkTypeAt(t reflect.Type, path string, seen map[reflect.Type]bool) error {
-	bad := func(why string) error { return fmt.Errorf("at %s: type %s %s", orElse(path, "/"), t, why) }
+type typeCheck struct {
+	dir  direction
+	seen map[reflect.Type]bool
+}
+
+func (c *typeCheck) check(t reflect.Type, path string) error {
 	t = deref(t)
-	if seen[t] || hasOwnJSON(t) {
+	if c.seen[t] || hasOwnJSON(t) {
 		return nil
 	}
-	seen[t] = true
+	c.seen[t] = true
+	if why := c.fault(t); why != "" {
+		return fmt.Errorf("at %s: type %s %s", orElse(path, "/"), t, why)
+	}
 	switch t.Kind() {
-	case reflect.Func, reflect.Chan, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
-		return bad("has no JSON form")
-	case reflect.Pointer:
-		return bad("is a pointer to a pointer")
-	case reflect.Slice, reflect.Array:
-		return checkTypeAt(t.Elem(), path+"/*", seen)
-	case reflect.Map:
-		switch kind := t.Key().Kind(); {
-		case kind == reflect.String, kind >= reflect.Int && kind <= reflect.Uintptr:
-		case implements[encoding.TextMarshaler](t.Key()):
-		default:
-			return bad("has keys that are no strings")
-		}
-		return checkTypeAt(t.Elem(), path+"/*", seen)
+	case reflect.Slice, reflect.Array, reflect.Map:
+		return c.check(t.Elem(), path+"/*")
 	case reflect.Struct:
-		if t == reflect.TypeFor[url.URL]() {
-			return bad("is written by encoding/json as its parts; use a string with the tag jsonschema:\"format=uri\"")
-		}
 		for _, f := range fieldsOf(t) {
-			if err := checkTypeAt(f.typ, path+"/"+escape(f.name), seen); err != nil {
+			if err := c.check(f.typ, path+"/"+escape(f.name)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// fault says why t itself has no JSON form, or "".
+func (c *typeCheck) fault(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Func, reflect.Chan, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
+		return "has no JSON form"
+	case reflect.Pointer:
+		return "is a pointer to a pointer"
+	case reflect.Interface:
+		if c.dir == reads && t.NumMethod() > 0 {
+			return "is an interface with methods, which nothing can be decoded into"
+		}
+	case reflect.Map:
+		kind := t.Key().Kind()
+		if kind != reflect.String && (kind < reflect.Int || kind > reflect.Uintptr) && !implements[encoding.TextMarshaler](t.Key()) {
+			return "has keys that are no strings"
+		}
+	case reflect.Struct:
+		if t == reflect.TypeFor[url.URL]() {
+			return "is written by encoding/json as its parts; use a string with the tag jsonschema:\"format=uri\""
+		}
+		if embeds(t, t, nil) {
+			return "embeds itself"
+		}
+	}
+	return ""
+}
+
+// embeds reports whether inner is embedded in t.
+func embeds(t, inner reflect.Type, seen []reflect.Type) bool {
+	for f := range t.Fields() {
+		e := deref(f.Type)
+		named := f.Tag.Get("json") != "" && !strings.HasPrefix(f.Tag.Get("json"), ",")
+		if !f.Anonymous || named || e.Kind() != reflect.Struct || slices.Contains(seen, e) {
+			continue
+		}
+		if e == inner || embeds(e, inner, append(seen, e)) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasOwnJSON reports whether t's methods decide its JSON form or its schema.

@@ -32,7 +32,7 @@ func infer(t reflect.Type, dir direction) (raw json.RawMessage, err error) {
 			raw, err = nil, fmt.Errorf("type %s: %v", t, v)
 		}
 	}()
-	if err := checkType(t); err != nil {
+	if err := checkType(t, dir); err != nil {
 		return nil, err
 	}
 	in := &inference{dir: dir, names: map[reflect.Type]string{}, taken: map[string]bool{}, adjusted: map[reflect.Type]bool{}}

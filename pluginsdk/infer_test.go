@@ -2,6 +2,7 @@ package pluginsdk
 
 import (
 	"encoding/json"
+	"io"
 	"math/big"
 	"net/netip"
 	"net/url"
@@ -216,6 +217,8 @@ func TestInferRefuses(t *testing.T) {
 		{reflect.TypeFor[string](), "an input is a JSON object"},
 		{reflect.TypeFor[[]base](), "an input is a JSON object"},
 		{reflect.TypeFor[time.Time](), "an input is a JSON object"},
+		{reflect.TypeFor[struct{ E io.Reader }](), "at /E: type io.Reader is an interface with methods"},
+		{reflect.TypeFor[struct{ R ring }](), "at /R: type pluginsdk.ring embeds itself"},
 		{reflect.TypeFor[panics](), "in the author's JSONSchema"},
 	} {
 		raw, err := infer(tt.typ, reads)
@@ -224,6 +227,11 @@ func TestInferRefuses(t *testing.T) {
 		}
 	}
 }
+
+type ring struct{ *Link }
+
+// Link is exported, as an embedded field must be to count.
+type Link struct{ *ring }
 
 type panics struct{}
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -114,7 +113,8 @@ func (p *process) whyOver() error {
 	return errors.Join(fmt.Errorf("handshake: go-plugin made no socket in %s: the path may be longer than a socket's may be", dir), f.Close(), os.Remove(name))
 }
 
-// relay is the reading side of the handshake's pipe.
+// relay is the reading side of the handshake's pipe. What the author's goroutines print
+// meanwhile goes to the real stdout, before the handshake line.
 func (p *process) relay(r *os.File) error {
 	defer r.Close()
 	in := bufio.NewReader(r)
@@ -123,22 +123,28 @@ func (p *process) relay(r *os.File) error {
 		if err != nil {
 			return fmt.Errorf("handshake: %w", err)
 		}
-		network, address, ok := socketOf(line)
-		if !ok { // another print of the author's
-			if _, err := io.WriteString(p.stdout, line); err != nil {
-				return fmt.Errorf("handshake: %w", err)
-			}
+		noise, network, address, ok := findSocket(line)
+		if _, err := io.WriteString(p.stdout, noise); err != nil {
+			return fmt.Errorf("handshake: %w", err)
+		}
+		if !ok {
 			continue
 		}
 		if err := p.undoSwap(network, address); err != nil {
 			return err
 		}
-		// Ends when the server stops or the connection does; finish stops the server.
-		go p.serveConn()
-		if _, err := io.WriteString(p.stdout, line); err != nil {
+		if err := p.pipe.Close(); err != nil {
 			return fmt.Errorf("handshake: %w", err)
 		}
-		return p.pipe.Close()
+		if _, err := io.Copy(p.stdout, in); err != nil {
+			return fmt.Errorf("handshake: %w", err)
+		}
+		// Ends when the server stops or the connection does; finish stops the server.
+		go p.serveConn()
+		if _, err := io.WriteString(p.stdout, line[len(noise):]); err != nil {
+			return fmt.Errorf("handshake: %w", err)
+		}
+		return nil
 	}
 }
 
@@ -175,13 +181,18 @@ func (p *process) putBack() {
 	})
 }
 
-// socketOf finds network and address in go-plugin's handshake line.
-func socketOf(line string) (network, address string, ok bool) {
-	fields := strings.Split(strings.TrimSuffix(line, "\n"), "|")
-	if len(fields) < 5 || fields[0] != strconv.Itoa(plugin.CoreProtocolVersion) || fields[4] != string(plugin.ProtocolGRPC) {
-		return "", "", false
+// findSocket finds network and address in go-plugin's handshake line. noise is what stands
+// before it, or the whole line.
+func findSocket(line string) (noise, network, address string, ok bool) {
+	start := strings.LastIndex(line, fmt.Sprintf("%d|%d|", plugin.CoreProtocolVersion, wire.Version))
+	if start < 0 {
+		return line, "", "", false
 	}
-	return fields[2], fields[3], fields[2] == "unix" || fields[2] == "tcp"
+	fields := strings.Split(strings.TrimSuffix(line[start:], "\n"), "|")
+	if len(fields) < 5 || fields[4] != string(plugin.ProtocolGRPC) || fields[2] != "unix" && fields[2] != "tcp" {
+		return line, "", "", false
+	}
+	return line[:start], fields[2], fields[3], true
 }
 
 // hostVariables are the host's words to this process, which children must not inherit (S4).

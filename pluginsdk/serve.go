@@ -23,9 +23,10 @@ func Serve(tools ...Definition) { ServeFunc(static(tools)) }
 
 // ServeFunc is [Serve] for tools that depend on settings or come and go. build is called
 // once for each distinct settings, when the host first asks what the plugin offers. It
-// reads them with [Registry.Settings], sets the tools with [Registry.Set] and returns;
-// goroutines that it starts may set others later, and end with ctx. Its error
-// makes the plugin unusable with these settings, and the host shows it.
+// reads them with [Registry.Settings], sets the tools with [Registry.Set] and returns.
+// Goroutines that it starts may set others later (then it also calls [Registry.Dynamic]), and
+// end with ctx, which lives as long as the tools. Its error makes the plugin
+// unusable with these settings, and the host shows it.
 func ServeFunc(build func(ctx context.Context, r *Registry) error) {
 	os.Exit(serve(newServer(build)))
 }

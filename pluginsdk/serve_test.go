@@ -369,6 +369,21 @@ func TestL10_NoDirectoryForTheSocket(t *testing.T) {
 	c.stderr.waitFor(t, "the path may be longer")
 }
 
+func TestL1_FindSocket(t *testing.T) {
+	for line, want := range map[string][3]string{
+		"1|1|unix|/tmp/x|grpc|\n":         {"", "unix", "/tmp/x"},
+		"loading 5%1|1|unix|/a b|grpc|\n": {"loading 5%", "unix", "/a b"},
+		"1|1|2\n":                         {"1|1|2\n", "", ""},
+		"1|1|udp|x|grpc|\n":               {"1|1|udp|x|grpc|\n", "", ""},
+		"hello\n":                         {"hello\n", "", ""},
+	} {
+		noise, network, address, ok := findSocket(line)
+		if got := [3]string{noise, network, address}; got != want || ok != (network != "") {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
+	}
+}
+
 func TestS6_StrangersAreRefused(t *testing.T) {
 	a, b := net.Pipe()
 	p := newProcess(newServer(static(nil)), &hostConn{Conn: a, done: make(chan struct{})})
