@@ -138,11 +138,11 @@ func (r *run) validate(text []byte) (*schema.Document, error) {
 	}
 	doc, err := schema.Parse(text, schema.Limits{Bytes: lim.Input, Depth: lim.Depth, Values: lim.Values})
 	if err != nil {
-		return nil, r.fail(InvalidInput, NotStarted, schemaError(err))
+		return nil, r.breaks(InvalidInput, NotStarted, err)
 	}
 	r.entry.input.FillDefaults(doc)
 	if err := r.entry.input.Validate(doc); err != nil {
-		return nil, r.fail(InvalidInput, NotStarted, schemaError(err))
+		return nil, r.breaks(InvalidInput, NotStarted, err)
 	}
 	if _, ok := doc.Value().(map[string]any); !ok && r.entry.input == nil {
 		return nil, r.fail(InvalidInput, NotStarted, rootViolation("type", "object"))
@@ -162,7 +162,7 @@ func (r *run) requestContext() ([]byte, error) {
 	lim := r.entry.plugin.lim
 	doc, err := schema.Parse(text, schema.Limits{Bytes: lim.Input, Depth: lim.Depth, Values: lim.Values})
 	if err != nil {
-		return nil, r.fail(InvalidContext, NotStarted, schemaError(err))
+		return nil, r.breaks(InvalidContext, NotStarted, err)
 	}
 	if _, ok := doc.Value().(map[string]any); !ok {
 		return nil, r.fail(InvalidContext, NotStarted, rootViolation("type", "object"))
@@ -172,7 +172,7 @@ func (r *run) requestContext() ([]byte, error) {
 	}
 	r.entry.reqContext.FillDefaults(doc)
 	if err := r.entry.reqContext.Validate(doc); err != nil {
-		return nil, r.fail(InvalidContext, NotStarted, schemaError(err))
+		return nil, r.breaks(InvalidContext, NotStarted, err)
 	}
 	return cut(doc.Bytes(), r.entry.contextKeys), nil
 }
@@ -236,7 +236,7 @@ func (r *run) checkOutput(res *Result) error {
 		return nil
 	}
 	if err := r.entry.output.Validate(doc); err != nil {
-		return r.fail(InvalidOutput, Done, &OutputError{res.Output, schemaError(err)})
+		return r.breaks(InvalidOutput, Done, &OutputError{res.Output, schemaError(err)})
 	}
 	return nil
 }
@@ -248,6 +248,15 @@ func (r *run) emit(ctx context.Context, e Event) {
 	if r.running != nil {
 		r.running.events.put(ctx, e)
 	}
+}
+
+// breaks is the error of a value that breaks its schema. A panic of the engine, which is nobody's fault but the host's, is Internal (T1).
+func (r *run) breaks(code Code, outcome Outcome, err error) *Error {
+	if p, ok := errors.AsType[*schema.PanicError](err); ok {
+		r.host.log.Error("schema engine panicked", "tool", r.call.Tool, "error", p, "stack", string(p.Stack))
+		return r.fail(Internal, outcome, p)
+	}
+	return r.fail(code, outcome, schemaError(err))
 }
 
 func (r *run) fail(code Code, outcome Outcome, err error) *Error {

@@ -7,8 +7,12 @@ import (
 	"github.com/toolhost/toolhost/host/internal/schema"
 )
 
-// schemaError converts what the schema package says of a text or a value.
+// schemaError converts what the schema package says of a text or a value. An OutputError and a panic stay what they are.
 func schemaError(err error) error {
+	switch err.(type) {
+	case *OutputError, *schema.PanicError:
+		return err
+	}
 	if e, ok := errors.AsType[*schema.Error](err); ok {
 		out := &SchemaError{More: e.More}
 		for _, v := range e.Violations {

@@ -52,6 +52,8 @@ func notFound(h *host.Host, name string) error {
 	why := []string{"no tool has that name"}
 	if near := h.Near(name); len(near) > 0 {
 		why = append(why, "did you mean "+strings.Join(near, " or ")+"?")
+	} else if some := someTools(h); some != "" {
+		why = append(why, some)
 	}
 	for p := range h.Plugins() {
 		for _, t := range p.BadTools {
@@ -64,6 +66,22 @@ func notFound(h *host.Host, name string) error {
 		}
 	}
 	return &host.Error{Op: "describe", Tool: name, Code: host.NotFound, Err: errors.New(strings.Join(why, "; "))}
+}
+
+// someTools names the tools there are, for somebody who asked for one that nothing resembles.
+func someTools(h *host.Host) string {
+	const most = 8
+	var names []string
+	for t := range h.Tools() {
+		names = append(names, t.Name)
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) > most:
+		return fmt.Sprintf("there are %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return "there are " + strings.Join(names, ", ")
 }
 
 // describe writes a tool for people to read.

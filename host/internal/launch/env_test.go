@@ -65,7 +65,7 @@ func TestS1_S2_S4_TheChildsEnvironment(t *testing.T) {
 		}
 	}
 	for _, kv := range got {
-		for _, word := range []string{"SECRET", "garbage", "=host", "MULTIPLEX", "99"} {
+		for _, word := range []string{"SECRET", "garbage", "=host", "MULTIPLEX", "=99"} {
 			if strings.Contains(kv, word) {
 				t.Errorf("leaked: %s", kv)
 			}

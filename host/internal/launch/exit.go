@@ -21,7 +21,8 @@ type Exit struct {
 	// Panic is the head, at most 4 KiB, of the Go panic or fatal error that ended
 	// the process, as found in stderr; empty if none did.
 	Panic string
-	// PeakRSS is the largest resident size in bytes; zero where it is unknown.
+	// PeakRSS is the largest resident size in bytes; zero where it is unknown. On
+	// Linux it is never less than the host's own size when it forked.
 	PeakRSS int64
 	// Cause is the likely cause of the end. It is CauseNone for a process that
 	// runs, that the host killed, or that was attached.

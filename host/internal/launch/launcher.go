@@ -158,11 +158,16 @@ func (l *Launcher) enter() error {
 	return nil
 }
 
-// adopt makes the launcher the owner of p until p has ended.
+// adopt makes the launcher the owner of p until p has ended. A process that
+// comes after Close has counted them is killed at once.
 func (l *Launcher) adopt(p *Process) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.procs[p] = struct{}{}
+	closed := l.closed
+	l.mu.Unlock()
+	if closed {
+		p.signalGroup()
+	}
 }
 
 func (l *Launcher) forget(p *Process) {

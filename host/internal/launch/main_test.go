@@ -208,8 +208,8 @@ func refuseCtx(ctx context.Context, t *testing.T, l *Launcher, spec Spec) *Start
 	if !ok {
 		t.Fatalf("%T: %v", err, err)
 	}
-	if pid := e.Exit; pid.Exited && pid.Status == 0 && pid.Signal != "" {
-		t.Errorf("inconsistent exit: %+v", pid)
+	if x := e.Exit; (x.Signal != "") != (x.Status == -1) || x.Killed && x.Signal == "" {
+		t.Errorf("inconsistent exit: %+v", x)
 	}
 	return e
 }

@@ -19,7 +19,7 @@ const (
 	// connection open after the process's end (K2).
 	drainPipes = 200 * time.Millisecond
 	// drainLines is how long Output may take for what is queued by then (K3).
-	drainLines = 500 * time.Millisecond
+	drainLines = 300 * time.Millisecond
 )
 
 // Process is a running plugin process, or an attached connection. Its methods
@@ -65,13 +65,13 @@ func (p *Process) Uncovered() []string { return slices.Clone(p.uncovered) }
 // by 200 ms at most (K2), an Output that blocks by 1 s (K3).
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit is the evidence: complete after Done, before that what is known so far.
+// Exit is the evidence: complete after Done; before that there is only Stderr.
 func (p *Process) Exit() Exit {
 	p.mu.Lock()
 	e := p.exit
 	p.mu.Unlock()
 	if p.out != nil && !e.Exited {
-		e.Stderr, e.Panic = p.out.evidence()
+		e.Stderr, _ = p.out.evidence()
 	}
 	e.Stderr = slices.Clone(e.Stderr)
 	return e
@@ -89,7 +89,9 @@ func (p *Process) Flush(ctx context.Context) {
 // Stop closes the lifeline and asks the process to end with SIGTERM, waits
 // grace, then kills its group, and returns when the process is Done: at the
 // latest after grace plus reap (K1), whatever it does. If reap is zero, 1 s. The
-// connection stays up during grace. An attached connection is closed at once.
+// connection stays up during grace. In a pid namespace a plugin that neither
+// handles SIGTERM nor reads its lifeline uses up grace: the kernel spares process
+// 1 the default action. An attached connection is closed at once.
 func (p *Process) Stop(grace, reap time.Duration) {
 	if reap <= 0 {
 		reap = defaultReap
