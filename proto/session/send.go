@@ -175,7 +175,7 @@ func (c *Call) sendText(ctx context.Context, f *pb.Frame) error {
 	if !utf8.Valid(text[:whole]) {
 		return fmt.Errorf("session: input_delta: %w", ErrUTF8)
 	}
-	c.half = append([]byte(nil), text[whole:]...)
+	half := text[whole:]
 	for text = text[:whole]; len(text) > 0; {
 		n := len(text)
 		if n > wire.MaxDelta {
@@ -186,6 +186,7 @@ func (c *Call) sendText(ctx context.Context, f *pb.Frame) error {
 		}
 		text = text[n:]
 	}
+	c.half = append([]byte(nil), half...)
 	return nil
 }
 
