@@ -93,10 +93,13 @@ func homeDir() string {
 	return home
 }
 
-// runtimeDir is where the host keeps what lives as long as a process does.
+// runtimeDir is where the host keeps what lives as long as a process does. An XDG_RUNTIME_DIR that is not there, or that
+// somebody else owns, is passed over.
 func runtimeDir() string {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "toolhost")
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() && ownedByUser(info) {
+			return filepath.Join(dir, "toolhost")
+		}
 	}
 	if runtime.GOOS == "windows" {
 		return filepath.Join(os.TempDir(), "toolhost")

@@ -9,7 +9,7 @@ import (
 )
 
 func TestPlaces(t *testing.T) {
-	home := t.TempDir()
+	home, run := t.TempDir(), t.TempDir()
 	tests := []struct {
 		name          string
 		env           map[string]string
@@ -67,7 +67,7 @@ func TestPlaces(t *testing.T) {
 				t.Setenv(name, "")
 			}
 			t.Setenv("HOME", home)
-			t.Setenv("XDG_RUNTIME_DIR", "/run/u")
+			t.Setenv("XDG_RUNTIME_DIR", run)
 			for k, v := range tt.env {
 				t.Setenv(k, v)
 			}
@@ -81,7 +81,7 @@ func TestPlaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tt.want.runtime = filepath.Join("/run/u", "toolhost")
+			tt.want.runtime = filepath.Join(run, "toolhost")
 			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(places{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -163,7 +163,7 @@ func privateDir(name, dir string) finding {
 		f.State, f.Detail = broken, dir+" is not a directory"
 	case !ownedByUser(info):
 		f.State, f.Detail, f.Advice = broken, dir+" belongs to another user", "remove it, or name another"
-	case info.Mode().Perm()&0o077 != 0:
+	case othersMay(info):
 		f.State, f.Detail = broken, fmt.Sprintf("%s has mode %04o: others can look into it", dir, info.Mode().Perm())
 		f.Advice = "chmod 700 " + dir
 	case !writable(dir):

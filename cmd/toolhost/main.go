@@ -20,13 +20,21 @@ func main() {
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr *os.File) int {
-	trusted := slices.Contains(args, "--unsafe-terminal")
+	trusted := given(args, "--unsafe-terminal")
 	a := &app{stdin: stdin, out: newTerminal(stdout, trusted), err: newTerminal(stderr, trusted)}
 	cmd := a.root()
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
 	if err != nil {
-		report(a.err, err, a.json || slices.Contains(args, "--json"))
+		report(a.err, err, a.json || given(args, "--json"))
 	}
 	return exitCode(err)
+}
+
+// given reports whether a flag is among args. It serves what must be known before, or although, args cannot be parsed.
+func given(args []string, flag string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, flag)
 }

@@ -26,7 +26,6 @@ type app struct {
 	state    string
 	logLevel string
 	json     bool
-	unsafe   bool
 }
 
 const rootLong = `toolhost runs plugins and calls their tools.
@@ -74,7 +73,8 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.state, "state", "", "keep state in `DIR`; default $TOOLHOST_STATE or $XDG_STATE_HOME/toolhost")
 	f.StringVar(&a.logLevel, "log-level", "", "log to stderr from `LEVEL`: debug, info, warn, error or off; default error, with --json off")
 	f.BoolVar(&a.json, "json", false, "results, and errors on stderr, as JSON")
-	f.BoolVar(&a.unsafe, "unsafe-terminal", false, "write control characters to a terminal as they are")
+	f.Bool("unsafe-terminal", false, // read by run, before there is a command
+		"write control characters to a terminal as they are")
 	cmd.AddCommand(a.listCommand(), a.describeCommand(), a.callCommand(), a.newCommand(),
 		a.statusCommand(), a.doctorCommand(), a.versionCommand())
 	return cmd

@@ -143,7 +143,7 @@ func inspect(p host.Plugin, from string) pluginFile {
 	if !info.Mode().IsRegular() {
 		return refuse(errors.New("not a regular file"))
 	}
-	if info.Mode().Perm()&0o111 == 0 {
+	if !executable(info) {
 		return refuse(errors.New("not executable"))
 	}
 	out.Size = info.Size()
