@@ -85,7 +85,11 @@ func TestSmallCallIsOneFrameEachWay(t *testing.T) {
 
 // Exactly one outcome: the plugin's end refuses a second one, and the host's drops it.
 func TestOutcomeExactlyOnce(t *testing.T) {
-	outcomes := map[string]any{"output": &pb.Output{}, "failed": &pb.Failed{}, "suspended": &pb.Suspended{}}
+	outcomes := map[string]func() any{
+		"output":    func() any { return &pb.Output{} },
+		"failed":    func() any { return &pb.Failed{} },
+		"suspended": func() any { return &pb.Suspended{} },
+	}
 	for first, a := range outcomes {
 		for second, b := range outcomes {
 			t.Run(first+"/"+second, func(t *testing.T) {
@@ -93,16 +97,16 @@ func TestOutcomeExactlyOnce(t *testing.T) {
 				_, r := rawHost(t, Config{}, open)
 				r.send(frameOf(1, &pb.Open{Run: true}))
 				p := <-calls
-				mustSend(t, p, a)
+				mustSend(t, p, a())
 				var state *StateError
-				if err := p.Send(within(t), frameOf(0, b)); !errors.As(err, &state) {
+				if err := p.Send(within(t), frameOf(0, b())); !errors.As(err, &state) {
 					t.Errorf("a second outcome was sent: %v", err)
 				}
 
 				s, peer := rawPlugin(t, Config{})
 				c := mustOpen(t, s, &pb.Open{Run: true})
 				peer.expect(kOpen)
-				peer.send(frameOf(c.ID(), a), frameOf(c.ID(), b), frameOf(c.ID(), &pb.Closed{}))
+				peer.send(frameOf(c.ID(), a()), frameOf(c.ID(), b()), frameOf(c.ID(), &pb.Closed{}))
 				f, err := c.Recv(within(t))
 				if err != nil || kindOf(f).String() != first {
 					t.Errorf("got %v, %v", f, err)

@@ -66,12 +66,13 @@ func (j *joiner) lose(c *pb.Chunk, err error) error {
 	return err
 }
 
-// grow makes room for total bytes by doubling, never beyond the announced size.
+// grow makes room for total bytes: four times what has arrived, since clearing and copying large
+// memory is what a large frame costs, and never beyond the announced size.
 func (j *joiner) grow(total int) {
 	if total <= cap(j.data) {
 		return
 	}
-	grown := make([]byte, len(j.data), min(j.size, max(total, 2*cap(j.data), firstPiece)))
+	grown := make([]byte, len(j.data), min(j.size, max(total, 4*len(j.data), firstPiece)))
 	copy(grown, j.data)
 	j.data = grown
 }

@@ -74,18 +74,27 @@ var walk = []struct {
 	{"ENDED", []any{&pb.Open{Run: true}}, []any{&pb.Suspended{}}},
 }
 
+// cloned are copies: a session owns what it was given to send.
+func cloned(bodies []any) []any {
+	var copies []any
+	for _, b := range bodies {
+		copies = append(copies, proto.Clone(b.(proto.Message)))
+	}
+	return copies
+}
+
 // The plugin's death at every state: what came before is received, then ErrEnded with the cause.
 func TestPluginDiesAtEveryState(t *testing.T) {
 	for _, tt := range walk {
 		t.Run(tt.state, func(t *testing.T) {
 			s, r := rawPlugin(t, Config{})
-			c := mustOpen(t, s, tt.host[0].(*pb.Open))
+			c := mustOpen(t, s, cloned(tt.host)[0].(*pb.Open))
 			r.expect(kOpen)
 			for _, b := range tt.plugin {
 				r.send(frameOf(c.ID(), b))
 			}
 			r.sync()
-			mustSend(t, c, tt.host[1:]...)
+			mustSend(t, c, cloned(tt.host[1:])...)
 			if got := c.state().String(); got != tt.state {
 				t.Errorf("in state %s", got)
 			}
@@ -124,7 +133,7 @@ func TestHostDiesAtEveryState(t *testing.T) {
 			r.send(frameOf(1, tt.host[0]))
 			p := <-calls
 			ctx := p.Context()
-			mustSend(t, p, tt.plugin...)
+			mustSend(t, p, cloned(tt.plugin)...)
 			for _, b := range tt.host[1:] {
 				r.send(frameOf(1, b))
 			}
