@@ -160,8 +160,10 @@ func testTools() []pluginsdk.Definition {
 			c.Progress(0, 0, "waiting")
 			select {} // ignores its context
 		}),
-		tool("stop", func(_ context.Context, _ *pluginsdk.Call, _ struct{}) (string, error) {
-			return "", syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+		tool("stop", func(ctx context.Context, _ *pluginsdk.Call, _ struct{}) (string, error) {
+			err := syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+			<-ctx.Done() // other threads may run on for a moment
+			return "", err
 		}),
 		tool("big", func(_ context.Context, _ *pluginsdk.Call, in countIn) (string, error) {
 			return strings.Repeat("x", in.N), nil
