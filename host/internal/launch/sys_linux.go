@@ -20,7 +20,7 @@ const (
 // it and it cannot reach the terminal (K7, S5). It dies with the thread that
 // forks (K4).
 func sysAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 // addNamespaces adds the pid namespace: when the plugin, its process 1, ends,
