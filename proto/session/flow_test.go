@@ -261,44 +261,78 @@ func TestProgressLatestWins(t *testing.T) {
 	mustRecv(t, c, kWrite)
 }
 
-// Small calls beside 16 MiB bodies in both directions finish while the bodies are under way.
+// Small frames that are queued behind a 16 MiB body are sent while the body is under way, in both
+// directions: at most two of its chunks go before each batch of them.
 func TestHeadOfLine(t *testing.T) {
 	body := bytes.Repeat([]byte("x"), 16<<20)
-	big := make(chan *Call, 2)
-	open := func(c *Call, o *pb.Open) {
-		if o.GetTool() == "big" {
-			big <- c
-			return
-		}
-		echo(c, o)
-	}
-	run := func(t *testing.T, e ends) {
-		up := mustOpen(t, e.host, &pb.Open{Tool: "big", Run: true})
-		mustSend(t, <-big, &pb.Output{Output: body, Closed: true})
-		down := mustOpen(t, e.host, &pb.Open{Tool: "big", Input: body, Run: true})
-		// Both bodies are queued whole. A small call moves the stream by a few batches, so
-		// the bodies cannot be through before these calls are.
-		for range 20 {
-			if err := echoOnce(e.host, []byte("{}")); err != nil {
+	const small = 20
+	check := func(t *testing.T, r *raw, big uint64) {
+		chunks, others := 0, 0
+		for last := false; !last; {
+			batch, err := r.st.Recv()
+			if err != nil {
 				t.Fatal(err)
 			}
+			before := chunks
+			for _, f := range batch {
+				if f.GetCall() == big {
+					chunks++
+					last = f.GetChunk().GetLast()
+					continue
+				}
+				others++
+				if chunks > batchChunks {
+					t.Errorf("small frame %d came after %d chunks", others, chunks)
+				}
+			}
+			if n := chunks - before; n > batchChunks {
+				t.Fatalf("%d chunks in a batch", n)
+			}
 		}
-		e.host.mu.Lock()
-		arrived, left := up.in.len(), down.lane.out.len()
-		e.host.mu.Unlock()
-		if arrived != 0 {
-			t.Error("the small calls waited for the large output")
+		if others != small+1 { // and the one that was held
+			t.Errorf("%d small frames came before the end of the body", others)
 		}
-		if left == 0 {
-			t.Error("the small calls waited for the large input")
-		}
-		if f := mustRecv(t, up, kOutput); len(f.GetOutput().GetOutput()) != len(body) {
-			t.Error("the output has changed on the way")
-		}
-		<-big
 	}
-	t.Run("memory", func(t *testing.T) { run(t, connect(t, Config{}, Config{}, open)) })
-	t.Run("grpc", func(t *testing.T) { run(t, dialRPC(t, Config{}, Config{}, open)) })
+	t.Run("host", func(t *testing.T) {
+		s, r := rawPlugin(t, Config{})
+		release := r.hold(s)
+		big := mustOpen(t, s, &pb.Open{Input: body, Run: true})
+		for range small {
+			mustOpen(t, s, &pb.Open{Input: []byte("{}"), Run: true})
+		}
+		release()
+		check(t, r, big.ID())
+	})
+	t.Run("plugin", func(t *testing.T) {
+		open, calls := accepting()
+		s, r := rawHost(t, Config{}, open)
+		for id := range uint64(small + 1) {
+			r.send(frameOf(id+1, &pb.Open{Run: true}))
+		}
+		big := <-calls
+		release := r.hold(s)
+		mustSend(t, big, &pb.Output{Output: body, Closed: true})
+		for range small {
+			mustSend(t, <-calls, &pb.Output{Closed: true})
+		}
+		release()
+		check(t, r, big.ID())
+	})
+}
+
+// A 16 MiB body in each direction at once arrives whole, over gRPC, beside small calls.
+func TestLargeBodies(t *testing.T) {
+	body := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
+	e := dialRPC(t, Config{}, Config{}, echo)
+	big := mustOpen(t, e.host, &pb.Open{Input: body, Run: true})
+	for range 20 {
+		if err := echoOnce(e.host, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f := mustRecv(t, big, kOutput); !bytes.Equal(f.GetOutput().GetOutput(), body) {
+		t.Error("the body has changed on the way")
+	}
 }
 
 // Log records of a call are sent before its outcome, which names the last of them (O4), and do not
