@@ -92,7 +92,7 @@ func (a *app) call(ctx context.Context, f callFlags, args []string) error {
 		// Ends at the end of stdin, or with the process: a read that nothing arrives for cannot be taken back.
 		go forward(a.stdin, running)
 	}
-	if err := a.watch(running, f); err != nil {
+	if err := a.watch(running, args[0], f); err != nil {
 		return err
 	}
 	result, err := running.Result()
@@ -154,13 +154,12 @@ func forward(stdin io.Reader, running *host.Running) {
 }
 
 // watch prints the events or shows the progress until the call is over. Leaving it early cancels the call.
-func (a *app) watch(running *host.Running, f callFlags) error {
-	var bar progress
+func (a *app) watch(running *host.Running, tool string, f callFlags) error {
+	bar := progress{out: a.err, tool: tool}
 	quiet := a.json || f.events && a.out.tty
 	defer bar.done()
 	for e := range running.Events() {
 		if p, ok := e.(host.Progress); ok && !quiet {
-			bar.out, bar.tool = a.err, p.Tool
 			bar.report(p)
 		}
 		if !f.events {

@@ -21,12 +21,15 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"toolhost":            main,
-		"toolplugin-fake":     fakePlugin,
-		"toolplugin-hostile":  hostilePlugin,
-		"toolplugin-evil":     evilPlugin,
+		"toolplugin-fake":     func() { exitAtOnce(); fakePlugin() },
+		"toolplugin-hostile":  func() { exitAtOnce(); hostilePlugin() },
+		"toolplugin-evil":     func() { exitAtOnce(); evilPlugin() },
 		"toolplugin-crashing": func() { fmt.Fprintln(os.Stderr, "no licence"); os.Exit(3) },
 	})
 }
+
+// raceOptions keeps the race detector from sleeping at exit.
+const raceOptions = "GORACE=atexit_sleep_ms=0"
 
 // evilPlugin leaves a marker in the working directory as soon as it runs.
 func evilPlugin() {
@@ -180,6 +183,7 @@ func setupScript(env *testscript.Env) error {
 		env.Setenv("GOMODCACHE", caches[1])
 	}
 	env.Setenv("GOPROXY", "off")
+	env.Vars = append(env.Vars, raceOptions)
 	return nil
 }
 
