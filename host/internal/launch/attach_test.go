@@ -47,6 +47,24 @@ func TestAttach(t *testing.T) {
 	}
 }
 
+// The connection is handed out once: a second dial is the end of the session.
+func TestLink_DialsOnce(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	l := newLink(ours)
+	conn, err := l.dial(t.Context(), handshake{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // while the first is open, and after
+		if _, err := l.dial(t.Context(), handshake{}); err == nil {
+			t.Error("a second connection")
+		}
+		conn.Close()
+	}
+	<-l.over
+}
+
 func TestAttach_Fails(t *testing.T) {
 	refused := errors.New("refused")
 	_, err := Attach(context.Background(), func(context.Context) (net.Conn, error) { return nil, refused }, 0)

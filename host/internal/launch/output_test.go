@@ -5,8 +5,10 @@ package launch
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -75,7 +77,11 @@ func TestO3_K3_StuckSink(t *testing.T) {
 		t.Errorf("%v", e)
 	}
 	close(gate)
-	<-finished // a line that carries the rest of the count ends the test
+	select { // a line that carries the rest of the count ends the test
+	case <-finished:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%d lines seen and %d dropped of %d", seen.Load(), dropped.Load(), lines+1)
+	}
 	if got := seen.Load(); got < queueLines || got > lines/2 {
 		t.Errorf("%d lines seen, %d dropped", got, dropped.Load())
 	}
@@ -125,6 +131,29 @@ func TestO4_OutputBeforeTheExit(t *testing.T) {
 		if l.Dropped > 0 {
 			t.Errorf("dropped %d", l.Dropped)
 		}
+	}
+}
+
+// K2, O4: when somebody keeps the pipe and the reader was held up past the
+// deadline by a stuck sink, what the process itself wrote is still read.
+func TestK2_LastWordsBehindAStuckSink(t *testing.T) {
+	t.Parallel()
+	mark := fmt.Sprintf("words-%d", os.Getpid())
+	gate := make(chan struct{})
+	defer close(gate)
+	spec := self(nil, "setsid:"+mark, shake, "serve", "stdin")
+	spec.Sandbox = SandboxNone
+	spec.Output = func(Line) { <-gate }
+	p := start(t, newLauncher(t), spec)
+	defer func() {
+		for _, pid := range marked(mark) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}()
+	do(t, p, "exitafter:20")
+	do(t, p, "lines:stderr,2000,60") // two reads fill the queue, the rest stays in the pipe
+	if e := ended(t, p); e.Status != 6 || !strings.HasSuffix(string(e.Stderr), "\n1999 "+strings.Repeat("y", 54)+"\n") {
+		t.Errorf("status %d, last words %.80q", e.Status, e.Stderr[max(0, len(e.Stderr)-70):])
 	}
 }
 
