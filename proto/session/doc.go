@@ -11,7 +11,7 @@
 // id with closed, or with closed=true in the outcome. A frame with a body that an end does not
 // know is ignored. A frame for a call that is over or was never opened is
 // dropped and counted as stray. A frame that breaks a rule of this page is
-// dropped and counted as a violation; nothing that a peer sends ends the session.
+// dropped and counted as a violation. Only a batch that is no protobuf message ends the session.
 //
 // # Connection
 //
