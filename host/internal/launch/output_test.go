@@ -141,18 +141,16 @@ func TestK2_LastWordsBehindAStuckSink(t *testing.T) {
 	mark := fmt.Sprintf("words-%d", os.Getpid())
 	gate := make(chan struct{})
 	defer close(gate)
-	spec := self(nil, "setsid:"+mark, shake, "serve", "stdin")
+	// Two reads fill the queue, the rest stays in the pipe.
+	spec := self(nil, "setsid:"+mark, "lines:stderr,2000,60", "exit:6")
 	spec.Sandbox = SandboxNone
 	spec.Output = func(Line) { <-gate }
-	p := start(t, newLauncher(t), spec)
 	defer func() {
 		for _, pid := range marked(mark) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}()
-	do(t, p, "exitafter:20")
-	do(t, p, "lines:stderr,2000,60") // two reads fill the queue, the rest stays in the pipe
-	if e := ended(t, p); e.Status != 6 || !strings.HasSuffix(string(e.Stderr), "\n1999 "+strings.Repeat("y", 54)+"\n") {
+	if e := refuse(t, newLauncher(t), spec).Exit; e.Status != 6 || !strings.HasSuffix(string(e.Stderr), "\n1999 "+strings.Repeat("y", 54)+"\n") {
 		t.Errorf("status %d, last words %.80q", e.Status, e.Stderr[max(0, len(e.Stderr)-70):])
 	}
 }
