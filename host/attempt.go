@@ -15,7 +15,30 @@ type attempt struct {
 	run  *run
 	proc *process
 	call *session.Call
+
+	// Of a call whose input is still on its way, and which is therefore received on a goroutine of its own (M5):
+	cancel context.CancelCauseFunc
+	result chan received // one value: the outcome
 }
+
+// received is the outcome of an attempt.
+type received struct {
+	out *pb.Output
+	err error
+}
+
+// receive starts to receive the call's frames. The goroutine ends with the call, which ends with ctx or a.cancel.
+func (a *attempt) receive(ctx context.Context) {
+	ctx, a.cancel = context.WithCancelCause(ctx)
+	a.result = make(chan received, 1)
+	a.run.host.work.Go(func() { // the host waits for the caller, which is one of its goroutines itself
+		out, err := a.await(ctx)
+		a.result <- received{out, err}
+	})
+}
+
+// errNoInput is why a call ends whose input never became one.
+var errNoInput = errors.New("the input is not usable")
 
 // maxAttempts is how many processes a call tries that was never sent to one (C3).
 const maxAttempts = 3
@@ -40,11 +63,7 @@ func (r *run) execute(ctx context.Context, input, reqContext []byte) (*pb.Output
 func (r *run) try(ctx context.Context, input, reqContext []byte) (*pb.Output, error) {
 	if r.streamed != nil {
 		if a := r.streamed.attempt(ctx); a != nil {
-			f := &pb.Frame{Body: &pb.Frame_Input{Input: &pb.Input{Input: input, Run: true}}}
-			if err := a.call.Send(ctx, f); err != nil {
-				return nil, a.recvError(ctx, err)
-			}
-			return a.await(ctx)
+			return a.finish(ctx, input)
 		}
 	}
 	a, err := r.open(ctx, &pb.Open{Input: input, Run: true, Context: reqContext})
@@ -52,6 +71,22 @@ func (r *run) try(ctx context.Context, input, reqContext []byte) (*pb.Output, er
 		return nil, err
 	}
 	return a.await(ctx)
+}
+
+// finish sends the whole input of a call that was opened before, and waits for the outcome.
+func (a *attempt) finish(ctx context.Context, input []byte) (*pb.Output, error) {
+	f := &pb.Frame{Body: &pb.Frame_Input{Input: &pb.Input{Input: input, Run: true}}}
+	if err := a.call.Send(ctx, f); err != nil && !overErr(err) {
+		a.cancel(err)
+	}
+	select {
+	case got := <-a.result:
+		return got.out, got.err
+	case <-ctx.Done():
+		a.cancel(context.Cause(ctx))
+		got := <-a.result
+		return got.out, got.err
+	}
 }
 
 // takeSlot waits until the tool's own limit of concurrent calls lets this one in.
@@ -97,7 +132,7 @@ func (r *run) openOn(ctx context.Context, proc *process, open *pb.Open) (*attemp
 	}
 	call, err := proc.sess.Open(open)
 	if err == nil {
-		return &attempt{r, proc, call}, nil
+		return &attempt{run: r, proc: proc, call: call}, nil
 	}
 	if t, ok := errors.AsType[*session.TooLargeError](err); ok {
 		return nil, r.fail(TooLarge, NotStarted, t)
@@ -209,30 +244,42 @@ func (a *attempt) ask(ctx context.Context, q *pb.Question) {
 
 // recvError is the error of a call that has no outcome from the plugin.
 func (a *attempt) recvError(ctx context.Context, err error) error {
-	r := a.run
-	outcome := NotStarted
 	if ctx.Err() != nil {
-		reason := pb.CancelReason_CANCEL_REASON_CALLER
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			reason = pb.CancelReason_CANCEL_REASON_TIMEOUT
-		}
-		a.end(reason)
-		if a.call.Started() {
-			outcome = Unknown
-		}
-		return r.ended(ctx, outcome)
+		err = context.Cause(ctx)
 	}
+	a.end(reasonOf(err))
+	r, outcome := a.run, NotStarted
 	if a.call.Started() {
 		outcome = Unknown
 	}
-	a.end(pb.CancelReason_CANCEL_REASON_UNSPECIFIED)
 	if t, ok := errors.AsType[*session.TooLargeError](err); ok {
 		return r.fail(TooLarge, outcome, t)
 	}
-	if errors.Is(err, session.ErrEnded) {
+	switch {
+	case errors.Is(err, session.ErrEnded):
 		return r.crashed(ctx, a.proc, outcome)
+	case ctx.Err() != nil:
+		return r.ended(ctx, outcome)
 	}
 	return r.fail(Protocol, outcome, fmt.Errorf("the plugin ended the call without an outcome: %w", err))
+}
+
+// overErr reports an error of sending that says that the call or its process is over: then receiving tells how.
+func overErr(err error) bool {
+	return errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrClosed)
+}
+
+// reasonOf is what the plugin is told of the end of a call.
+func reasonOf(err error) pb.CancelReason {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return pb.CancelReason_CANCEL_REASON_TIMEOUT
+	case errors.Is(err, errNoInput):
+		return pb.CancelReason_CANCEL_REASON_INVALID_INPUT
+	case errors.Is(err, errHostClosed):
+		return pb.CancelReason_CANCEL_REASON_SHUTDOWN
+	}
+	return pb.CancelReason_CANCEL_REASON_CALLER
 }
 
 // crashed waits for the evidence of a process whose session ended, and ties it to the call (C4, C5).
@@ -268,7 +315,8 @@ func (r *run) failed(ctx context.Context, f *pb.Failed) *Error {
 		if ctx.Err() != nil {
 			return r.ended(ctx, Unknown)
 		}
-		return r.fail(Canceled, Unknown, tool)
+		// The host did not cancel: the plugin's clock, which got the same limit, was the first to say so.
+		return r.fail(Timeout, Unknown, tool)
 	case pb.FailureKind_FAILURE_KIND_BUSY:
 		return r.fail(Busy, NotStarted, tool)
 	}

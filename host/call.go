@@ -80,7 +80,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	}
 	text, err := r.gather(ctx, reqContext)
 	if r.streamed != nil {
-		defer r.streamed.drop(pb.CancelReason_CANCEL_REASON_INVALID_INPUT)
+		defer r.streamed.drop()
 	}
 	if err != nil {
 		return nil, err
@@ -268,7 +268,7 @@ func (r *run) ended(ctx context.Context, outcome Outcome) *Error {
 	if errors.Is(context.Cause(ctx), errHostClosed) {
 		return r.fail(Closed, outcome, errHostClosed)
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return r.fail(Timeout, outcome, fmt.Errorf("no answer after %v", time.Since(r.begun).Round(time.Millisecond)))
 	}
 	return r.fail(Canceled, outcome, context.Cause(ctx))

@@ -2,9 +2,11 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/proto/session"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 	"github.com/toolhost/toolhost/proto/wire"
 )
@@ -52,11 +54,14 @@ type opened struct {
 // openEarly opens the plugin's call while the input is still on its way. The goroutine ends when the plugin is ready or not, or the
 // stream is dropped.
 func (s *stream) openEarly(ctx context.Context, reqContext []byte) {
-	ctx, cancel := context.WithCancel(ctx)
+	opening, cancel := context.WithCancel(ctx)
 	s.cancel = cancel
 	result := make(chan opened, 1)
 	if s.run.host.spawn(func() {
-		a, err := s.run.open(ctx, &pb.Open{Streaming: true, InputStart: true, Context: reqContext})
+		a, err := s.run.open(opening, &pb.Open{Streaming: true, InputStart: true, Context: reqContext})
+		if err == nil {
+			a.receive(ctx)
+		}
 		result <- opened{a, err}
 	}) {
 		s.opened = result
@@ -74,8 +79,7 @@ func (s *stream) read(ctx context.Context, f *feed) error {
 		case <-f.ended:
 			return nil
 		case o := <-s.opened:
-			s.opened = nil
-			s.live = o.attempt
+			s.take(o)
 			s.forward(ctx)
 		case <-ctx.Done():
 			return s.run.ended(ctx, NotStarted)
@@ -105,13 +109,25 @@ func (s *stream) forward(ctx context.Context) {
 	for end := wholeRunes(s.text); s.sent < end; {
 		n := min(end-s.sent, wire.MaxDelta)
 		f := &pb.Frame{Body: &pb.Frame_InputDelta{InputDelta: &pb.InputDelta{Data: s.text[s.sent : s.sent+n]}}}
-		if err := s.live.call.Send(ctx, f); err != nil {
-			s.live.end(pb.CancelReason_CANCEL_REASON_UNSPECIFIED)
+		err := s.live.call.Send(ctx, f)
+		switch {
+		case err == nil:
+			s.sent += n
+			continue
+		case errors.Is(err, session.ErrEnded): // the process died: a fresh one gets the whole input
 			s.live = nil
-			return
+		case !overErr(err):
+			s.live.cancel(err)
+			s.live = nil
 		}
-		s.sent += n
+		return
 	}
+}
+
+// take hands over what openEarly opened, nil if it opened nothing.
+func (s *stream) take(o opened) {
+	s.opened = nil
+	s.live = o.attempt
 }
 
 // attempt waits for the early opening and hands over its call, nil if there is none.
@@ -119,8 +135,7 @@ func (s *stream) attempt(ctx context.Context) *attempt {
 	if s.opened != nil {
 		select {
 		case o := <-s.opened:
-			s.opened = nil
-			s.live = o.attempt
+			s.take(o)
 			s.forward(ctx)
 		case <-ctx.Done():
 			return nil
@@ -131,15 +146,15 @@ func (s *stream) attempt(ctx context.Context) *attempt {
 	return a
 }
 
-// drop gives the early call up.
-func (s *stream) drop(reason pb.CancelReason) {
+// drop gives the early call up: its input never became a call. Nothing of the opening is left when it returns.
+func (s *stream) drop() {
 	s.cancel()
 	if s.opened != nil {
-		s.live = (<-s.opened).attempt
-		s.opened = nil
+		s.take(<-s.opened)
 	}
 	if s.live != nil {
-		s.live.end(reason)
+		s.live.cancel(errNoInput)
+		<-s.live.result
 		s.live = nil
 	}
 }

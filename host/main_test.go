@@ -86,6 +86,10 @@ func testTools() []pluginsdk.Definition {
 		seen.Store(&all)
 		return nil
 	}
+	chatty := tool("chatty", func(context.Context, *pluginsdk.Call, map[string]any) (string, error) { return "done", nil })
+	chatty.OnInputDelta = func(ctx context.Context, c *pluginsdk.Call, d string) error {
+		return c.Write(ctx, strings.Repeat("x", 100<<10)) // three fill the window
+	}
 	limited := tool("limited", func(ctx context.Context, _ *pluginsdk.Call, in countIn) (int64, error) {
 		n := running.Add(1)
 		defer running.Add(-1)
@@ -114,7 +118,7 @@ func testTools() []pluginsdk.Definition {
 	})
 	brief.Timeout = 50 * time.Millisecond
 	return []pluginsdk.Definition{
-		deltas, limited, context_, invalid, warned, brief,
+		deltas, chatty, limited, context_, invalid, warned, brief,
 		tool("echo", func(_ context.Context, _ *pluginsdk.Call, in echoIn) (echoIn, error) { return in, nil }),
 		tool("raw", func(_ context.Context, _ *pluginsdk.Call, in json.RawMessage) (json.RawMessage, error) {
 			return in, nil

@@ -58,7 +58,7 @@ func (p *plugin) startProcess(ctx context.Context) (*process, error) {
 }
 
 func (p *plugin) startOS(ctx context.Context, pr *process) (*launch.Process, error) {
-	limit := p.lim.Message + 64<<10 // room for the frame around it
+	limit := max(session.MaxBatch, maxManifest) + 64<<10 // what one gRPC message may be (M2); larger frames are cut
 	if p.cfg.Dial != nil {
 		return launch.Attach(ctx, p.cfg.Dial, limit)
 	}
@@ -74,12 +74,11 @@ func (p *plugin) startOS(ctx context.Context, pr *process) (*launch.Process, err
 // greet opens the session, says hello and learns the manifest. The plugin is ready only after that (L11).
 func (pr *process) greet(ctx context.Context) error {
 	p := pr.plugin
-	client := pb.NewToolPluginServiceClient(pr.os.Conn())
-	stream, err := client.Session(p.host.life, grpc.WaitForReady(false))
+	stream, err := session.Connect(p.host.life, pr.os.Conn())
 	if err != nil {
 		return err
 	}
-	pr.sess = session.New(session.ClientStream(stream), session.Config{
+	pr.sess = session.New(stream, session.Config{
 		Side:           session.Host,
 		Limits:         session.Limits{Message: p.lim.Message},
 		OnLog:          pr.logs.record,
@@ -101,7 +100,7 @@ func (pr *process) greet(ctx context.Context) error {
 	if m := p.manifest.Load(); m != nil && string(m.hash[:]) == string(welcome.GetManifestHash()) {
 		return nil
 	}
-	return pr.describe(ctx, client)
+	return pr.describe(ctx)
 }
 
 // refusal is a plugin's own word on why it does not serve this host.
@@ -110,10 +109,11 @@ type refusal struct{ text string }
 func (r *refusal) Error() string { return "the plugin refuses: " + r.text }
 
 // describe learns the manifest and publishes its tools.
-func (pr *process) describe(ctx context.Context, client pb.ToolPluginServiceClient) error {
+func (pr *process) describe(ctx context.Context) error {
 	p := pr.plugin
 	ctx, cancel := context.WithTimeout(ctx, p.lim.Describe)
 	defer cancel()
+	client := pb.NewToolPluginServiceClient(pr.os.Conn())
 	resp, err := client.Describe(ctx, &pb.DescribeRequest{Settings: p.cfg.Settings}, grpc.MaxCallRecvMsgSize(maxManifest+1<<10))
 	if err != nil {
 		return fmt.Errorf("describe: %w", err)
@@ -129,7 +129,7 @@ func (pr *process) describe(ctx context.Context, client pb.ToolPluginServiceClie
 
 // relearn follows a dynamic plugin whose tools changed. A failure keeps what is known.
 func (pr *process) relearn(ctx context.Context) {
-	if err := pr.describe(ctx, pb.NewToolPluginServiceClient(pr.os.Conn())); err != nil {
+	if err := pr.describe(ctx); err != nil {
 		pr.plugin.log.Warn("plugin's tools changed, but it does not describe them", "error", err)
 	}
 }

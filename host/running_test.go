@@ -84,6 +84,36 @@ func TestStart_H_DeltasReachAWarmPluginOneByOne(t *testing.T) {
 	}
 }
 
+// What a tool writes while its input is still on its way reaches the viewer at once, and never keeps the input back.
+func TestStart_M5_OutputDuringTheInput(t *testing.T) {
+	h := open(t, host.Config{})
+	call(t, h, "pid", `{}`)
+	r := h.Start(t.Context(), host.Call{Tool: "chatty"})
+	seen := make(chan struct{}, 100)
+	go func() { // ends with the input
+		for i := range 10 {
+			if err := r.Delta([]byte([]string{`{`, ` `}[min(i, 1)])); err != nil {
+				t.Error(err)
+			}
+			<-seen
+		}
+		r.Delta([]byte(`}`))
+		r.EndInput()
+	}()
+	n := 0
+	var last host.Event
+	for e := range r.Events() {
+		if _, ok := e.(host.Output); ok {
+			n++
+			seen <- struct{}{}
+		}
+		last = e
+	}
+	if _, ok := last.(host.ResultEvent); !ok || n != 11 {
+		t.Errorf("%d outputs, then %#v", n, last)
+	}
+}
+
 func TestStart_InvalidStreamedInput(t *testing.T) {
 	h := open(t, host.Config{})
 	r := h.Start(t.Context(), host.Call{Tool: "deltas"})
