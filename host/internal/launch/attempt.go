@@ -70,7 +70,7 @@ func (a *attempt) run() (*Process, error) {
 			return err
 		})
 	}
-	if held() {
+	if a.ctx.Err() == nil && held() { // the context is done a moment before held is false
 		a.p.setConn(conn)
 		return a.p, nil
 	}

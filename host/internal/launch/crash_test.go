@@ -36,7 +36,7 @@ func TestC1_CrashToDone(t *testing.T) {
 }
 
 // C4, C5: one gRPC code, four ends, told apart by the process's evidence.
-func TestC5_Evidence(t *testing.T) {
+func TestC4_C5_Evidence(t *testing.T) {
 	t.Parallel()
 	l := newLauncher(t)
 	tests := map[string]struct {

@@ -124,14 +124,16 @@ func TestL3_KilledByTheSystem(t *testing.T) {
 	}
 }
 
-func TestL4_CancelAndTimeout(t *testing.T) {
+// slowStarts hang at each stage of a start.
+var slowStarts = map[string][]string{
+	"before the handshake": {"ignore:15", "sleep:60000"},
+	"before it serves":     {"ignore:15", shake, "sleep:60000"},
+}
+
+func TestL4_Cancel(t *testing.T) {
 	t.Parallel()
-	steps := map[string][]string{
-		"before the handshake": {"ignore:15", "sleep:60000"},
-		"before it serves":     {"ignore:15", shake, "sleep:60000"}, // L11
-	}
-	for name, steps := range steps {
-		t.Run("cancel "+name, func(t *testing.T) {
+	for name, steps := range slowStarts {
+		t.Run(name, func(t *testing.T) {
 			l := newLauncher(t)
 			ctx, cancel := context.WithCancel(context.Background())
 			spec := self(nil, steps...)
@@ -149,7 +151,15 @@ func TestL4_CancelAndTimeout(t *testing.T) {
 				t.Errorf("returned after %v", took)
 			}
 		})
-		t.Run("timeout "+name, func(t *testing.T) { // H4, L11
+	}
+}
+
+// H4, L11: a start that hangs is over at its limit, and one that prints a
+// handshake and never serves was never started.
+func TestL4_H4_L11_Timeout(t *testing.T) {
+	t.Parallel()
+	for name, steps := range slowStarts {
+		t.Run(name, func(t *testing.T) {
 			spec := self(nil, steps...)
 			spec.Timeout = 300 * time.Millisecond
 			e := refuse(t, newLauncher(t), spec)
