@@ -42,7 +42,7 @@ var imports = map[string][]string{
 
 // jails lists the dependencies that only some parts may import.
 var jails = map[string][]string{
-	"github.com/hashicorp/go-plugin":         {"host/internal/launch", "pluginsdk"},
+	"github.com/hashicorp/go-plugin":         {"host/internal/launch"},
 	"github.com/santhosh-tekuri/jsonschema":  {"host/internal/schema"},
 	"github.com/invopop/jsonschema":          {"pluginsdk"},
 	"github.com/modelcontextprotocol/go-sdk": {"host/mcpserver", "plugins/mcp"},

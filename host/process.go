@@ -296,11 +296,13 @@ func (p *plugin) startError(err error) error {
 	if !ok {
 		return p.unavailable(err)
 	}
-	if s.Cause == launch.CauseCanceled {
+	if s.Cause == launch.CauseCanceled && !errors.Is(s, context.DeadlineExceeded) {
 		return context.Canceled
 	}
 	e := exitError(p.cfg.Name, s.Exit, s.Err)
-	e.Cause = string(s.Cause)
+	if e.Cause = string(s.Cause); s.Cause == launch.CauseCanceled { // by the limit, which is the plugin's own
+		e.Cause, e.Err = string(launch.CauseTimeout), fmt.Errorf("not ready after %v", p.lim.Start)
+	}
 	return p.unavailable(e)
 }
 

@@ -35,9 +35,8 @@ func ServeFunc(build func(ctx context.Context, r *Registry) error) {
 func serve(s *server) int {
 	switch cookie, ok := os.LookupEnv(wire.CookieKey); {
 	case cookie == wire.CookieValue:
-		stderr := os.Stderr // the handshake changes the variable
 		if err := s.serveHost(); err != nil {
-			fmt.Fprintf(stderr, "%s: %v\n", programName(), err)
+			fmt.Fprintf(os.Stderr, "%s: %v\n", programName(), err)
 			return 1
 		}
 		return 0
@@ -141,8 +140,8 @@ func (s *server) serveHost() error {
 	defer end.stop()
 	reaper := startReaper()
 	defer reaper.stop()
-	p := newProcess(s, conn)
-	if err := p.start(); err != nil {
+	p, err := startProcess(s, conn)
+	if err != nil {
 		return err
 	}
 	select {
