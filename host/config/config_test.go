@@ -120,7 +120,7 @@ func TestParseErrors(t *testing.T) {
 		{"later block", "tools: {}\npolicy: {default: allow}\n", []string{"f:2:1: policy: unknown key; known are limits, plugins, tools"}},
 		{"unknown plugin key", "plugins:\n  w:\n    path: x\n    setings: {}\n", []string{"f:4:5: plugins.w.setings: unknown key; did you mean settings?"}},
 		{"unknown limit", "limits: {cal: 3s, fly: 1s}\n", []string{
-			"f:1:10: limits.cal: unknown key; did you mean call?", "f:1:19: limits.fly: unknown key; known are backoffFirst, ",
+			"f:1:10: limits.cal: unknown key; did you mean call or callMax?", "f:1:19: limits.fly: unknown key; known are backoffFirst, ",
 		}},
 		{"no path", "plugins:\n  w: {trusted: true}\n", []string{"f:2:3: plugins.w.path: is missing; write a text"}},
 		{"no plugin", "plugins:\n  w:\n", []string{"f:2:5: plugins.w: got null; write a map of key: value"}},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/host/internal/near"
 	"github.com/toolhost/toolhost/host/internal/schema"
 )
 
@@ -74,8 +75,8 @@ func fault(doc *document, v schema.Violation) Fault {
 
 // advise names the keys that resemble key, or all if none does.
 func advise(key string, keys []string) string {
-	if near := nearest(key, keys); len(near) > 0 {
-		return "; did you mean " + strings.Join(near, " or ") + "?"
+	if similar := near.Names(key, keys); len(similar) > 0 {
+		return "; did you mean " + strings.Join(similar, " or ") + "?"
 	}
 	if len(keys) == 0 {
 		return ""
@@ -165,49 +166,4 @@ func child(n *node, key string) *node {
 		return nil
 	}
 	return more
-}
-
-// nearest returns up to three of names within edit distance 2 of name (1 for short ones), nearest first.
-func nearest(name string, names []string) []string {
-	most := 2
-	if len(name) < 4 {
-		most = 1
-	}
-	type hit struct {
-		name string
-		d    int
-	}
-	var hits []hit
-	for _, n := range names {
-		if d := distance(strings.ToLower(name), strings.ToLower(n)); d <= most {
-			hits = append(hits, hit{n, d})
-		}
-	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return a.d - b.d })
-	var out []string
-	for _, h := range hits[:min(3, len(hits))] {
-		out = append(out, h.name)
-	}
-	return out
-}
-
-// distance is the Levenshtein distance of two short words, in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

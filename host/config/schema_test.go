@@ -89,12 +89,3 @@ func TestKey(t *testing.T) {
 		}
 	}
 }
-
-func TestNearest(t *testing.T) {
-	keys := []string{"path", "args", "env", "settings", "sandbox"}
-	for in, want := range map[string][]string{"pth": {"path"}, "PATH": {"path"}, "arg": {"args"}, "setings": {"settings"}, "nothing": nil, "x": nil} {
-		if diff := cmp.Diff(want, nearest(in, keys)); diff != "" {
-			t.Errorf("nearest(%s) (-want +got):\n%s", in, diff)
-		}
-	}
-}
