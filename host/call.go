@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/host/internal/near"
 	"github.com/toolhost/toolhost/host/internal/schema"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
@@ -78,7 +79,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := r.gather(ctx, reqContext)
+	text, err := r.readInput(ctx, reqContext)
 	if r.streamed != nil {
 		defer r.streamed.drop()
 	}
@@ -112,7 +113,7 @@ func (r *run) lookup(ctx context.Context) error {
 		if p := r.host.failed(r.call.Tool); p != nil {
 			return r.fail(Unavailable, NotStarted, p)
 		}
-		return r.fail(NotFound, NotStarted, r.host.notFound(r.call.Tool))
+		return r.host.NotFound(r.call.Tool)
 	}
 	if r.call.Active != nil && !slices.Contains(r.call.Active, r.call.Tool) {
 		return r.fail(NotFound, NotStarted, errors.New("the tool is not active in this call"))
@@ -136,7 +137,7 @@ func (r *run) validate(text []byte) (*schema.Document, error) {
 	if len(text) > lim.Input {
 		return nil, r.fail(TooLarge, NotStarted, fmt.Errorf("an input of %d bytes; the limit is %d", len(text), lim.Input))
 	}
-	doc, err := schema.Parse(text, schema.Limits{Bytes: lim.Input, Depth: lim.Depth, Values: lim.Values})
+	doc, err := schema.Parse(text, lim.document(lim.Input))
 	if err != nil {
 		return nil, r.breaks(InvalidInput, NotStarted, err)
 	}
@@ -145,7 +146,7 @@ func (r *run) validate(text []byte) (*schema.Document, error) {
 		return nil, r.breaks(InvalidInput, NotStarted, err)
 	}
 	if _, ok := doc.Value().(map[string]any); !ok && r.entry.input == nil {
-		return nil, r.fail(InvalidInput, NotStarted, rootViolation("type", "object"))
+		return nil, r.fail(InvalidInput, NotStarted, notAnObject())
 	}
 	return doc, nil
 }
@@ -160,12 +161,12 @@ func (r *run) requestContext() ([]byte, error) {
 		text = emptyInput
 	}
 	lim := r.entry.plugin.lim
-	doc, err := schema.Parse(text, schema.Limits{Bytes: lim.Input, Depth: lim.Depth, Values: lim.Values})
+	doc, err := schema.Parse(text, lim.document(lim.Input))
 	if err != nil {
 		return nil, r.breaks(InvalidContext, NotStarted, err)
 	}
 	if _, ok := doc.Value().(map[string]any); !ok {
-		return nil, r.fail(InvalidContext, NotStarted, rootViolation("type", "object"))
+		return nil, r.fail(InvalidContext, NotStarted, notAnObject())
 	}
 	if r.entry.reqContext == nil {
 		return nil, nil
@@ -228,7 +229,7 @@ func (r *run) checkOutput(res *Result) error {
 	if len(text) > lim.Output {
 		return r.fail(TooLarge, Done, &OutputError{res.Output, fmt.Errorf("an output of %d bytes; the limit is %d", len(text), lim.Output)})
 	}
-	doc, err := schema.Parse(text, schema.Limits{Bytes: lim.Output, Depth: lim.Depth, Values: lim.Values})
+	doc, err := schema.Parse(text, lim.document(lim.Output))
 	if err != nil {
 		return r.fail(Protocol, Done, fmt.Errorf("the output is not valid JSON: %w", schemaError(err)))
 	}
@@ -265,14 +266,25 @@ func (r *run) fail(code Code, outcome Outcome, err error) *Error {
 
 // ended is the error of a call whose context ended.
 func (r *run) ended(ctx context.Context, outcome Outcome) *Error {
-	if errors.Is(context.Cause(ctx), errHostClosed) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errHostClosed):
 		return r.fail(Closed, outcome, errHostClosed)
+	case errors.Is(cause, context.DeadlineExceeded):
+		return r.fail(Timeout, outcome, &timeoutError{time.Since(r.begun)})
+	default:
+		return r.fail(Canceled, outcome, cause)
 	}
-	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		return r.fail(Timeout, outcome, fmt.Errorf("no answer after %v", time.Since(r.begun).Round(time.Millisecond)))
-	}
-	return r.fail(Canceled, outcome, context.Cause(ctx))
 }
+
+// timeoutError says how long the caller waited.
+type timeoutError struct{ waited time.Duration }
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("no answer after %v", e.waited.Round(time.Millisecond))
+}
+
+// Is makes a timeout what its context says it is.
+func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // failed is why a plugin that never told its tools did not start, if name is the plugin's own, or one of its tools by plugin/id; else nil.
 func (h *Host) failed(name string) error {
@@ -285,21 +297,34 @@ func (h *Host) failed(name string) error {
 	return nil
 }
 
-func (h *Host) notFound(name string) error {
-	near := h.Near(name)
-	msg := "no tool has that name"
-	if len(near) > 0 {
-		msg += fmt.Sprintf("; near it: %v", near)
+// NotFound is the error of a call of a tool that does not exist: what resembles its name, or which tools there are, and
+// what is known of a tool or plugin of that name that does not work.
+func (h *Host) NotFound(name string) *Error {
+	return &Error{Op: "call", Tool: name, Code: NotFound, Err: errors.New(strings.Join(h.whyNot(name), "; "))}
+}
+
+func (h *Host) whyNot(name string) []string {
+	why := []string{"no tool has that name"}
+	names := h.registry.Load().names()
+	if like := near.Names(name, names); len(like) > 0 {
+		why = append(why, "did you mean "+strings.Join(like, " or ")+"?")
+	} else if len(names) > 0 {
+		const most = 8
+		some := "there are " + strings.Join(names[:min(most, len(names))], ", ")
+		if len(names) > most {
+			some += fmt.Sprintf(" and %d more", len(names)-most)
+		}
+		why = append(why, some)
 	}
 	for p := range h.Plugins() {
-		for _, bad := range p.BadTools {
-			if bad.ID == name {
-				msg += fmt.Sprintf("; plugin %s has one that was refused: %s", p.Name, bad.Reason)
+		for _, t := range p.BadTools {
+			if t.ID == name || p.Name+"/"+t.ID == name {
+				why = append(why, fmt.Sprintf("plugin %s has it, but it was refused: %s", p.Name, t.Reason))
 			}
 		}
 		if p.Error != "" && len(p.Tools) == 0 {
-			msg += fmt.Sprintf("; plugin %s did not start: %s", p.Name, p.Error)
+			why = append(why, fmt.Sprintf("plugin %s: %s: %s", p.Name, p.State, p.Error))
 		}
 	}
-	return errors.New(msg)
+	return why
 }

@@ -232,9 +232,18 @@ func TestSettingsReachThePlugin(t *testing.T) {
 	if got := string(call(t, h, "greet", `{}`).Output); got != `"moin"` {
 		t.Errorf("got %s", got)
 	}
-	p.Settings = json.RawMessage(`{"greeting":7}`)
-	h = open(t, host.Config{Eager: true}, p)
-	if s := status(t, h); !strings.Contains(s.Error, "greeting") {
-		t.Errorf("status does not name the setting: %+v", s)
+	for _, bad := range []string{`{"greeting":7}`, `{"greeting":"a text of more than twenty letters"}`, `{}`, `{"greeting":"x","greting":"y"}`} {
+		p.Settings = json.RawMessage(bad)
+		h = open(t, host.Config{Eager: true}, p)
+		if s := status(t, h); !strings.Contains(s.Error, "/gre") {
+			t.Errorf("%s: status does not name the setting: %+v", bad, s)
+		}
+	}
+}
+
+func TestCall_RequireApprovalIsNotIgnored(t *testing.T) {
+	h := open(t, host.Config{})
+	if e := fails(t, h, "dangerous", `{}`, host.NotFound, host.NotStarted); !strings.Contains(e.Error(), "approval") {
+		t.Errorf("%q does not say why", e)
 	}
 }

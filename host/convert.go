@@ -3,6 +3,7 @@ package host
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -33,7 +34,6 @@ type manifest struct {
 	hash    [sha256.Size]byte
 	sdk     string
 	version string
-	dynamic bool
 	tools   []*entry // in the plugin's order
 	bad     []BadTool
 }
@@ -67,7 +67,7 @@ func newManifest(p *plugin, m *pb.Manifest) (*manifest, error) {
 	if m.GetRole() != pb.Role_ROLE_TOOLS {
 		return nil, fmt.Errorf("unknown role %v", m.GetRole())
 	}
-	out := &manifest{hash: hashManifest(m), sdk: m.GetSdk(), version: m.GetVersion(), dynamic: m.GetDynamic()}
+	out := &manifest{hash: hashManifest(m), sdk: m.GetSdk(), version: m.GetVersion()}
 	for _, b := range m.GetBadTools() {
 		out.bad = append(out.bad, BadTool{ID: b.GetId(), Reason: b.GetError()})
 	}
@@ -96,6 +96,9 @@ func newEntry(p *plugin, t *pb.Tool) (*entry, error) {
 	}
 	if err := checkTexts(t); err != nil {
 		return nil, err
+	}
+	if t.GetRequireApproval() || slices.Contains(t.GetCallbacks(), pb.Callback_CALLBACK_NEEDS_APPROVAL) {
+		return nil, errors.New("it wants approvals, which this host cannot ask for yet")
 	}
 	e := &entry{plugin: p, tool: toTool(p.cfg.Name, t), wants: map[pb.Callback]bool{}}
 	for _, c := range t.GetCallbacks() {

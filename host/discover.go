@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/host/internal/launch"
@@ -52,7 +52,7 @@ func Discover(dirs ...string) ([]Plugin, error) {
 			found = append(found, Plugin{Name: name, Path: path})
 		}
 	}
-	sort.Slice(found, func(i, j int) bool { return found[i].Name < found[j].Name })
+	slices.SortFunc(found, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
 	return found, errors.Join(errs...)
 }
 
@@ -113,6 +113,18 @@ func checkBinary(dir, path string) error {
 		}
 	}
 	return fmt.Errorf("a Go program (%s) that does not use %s/pluginsdk", build.Main.Path, wire.Module)
+}
+
+// Check says why the binary of a configured plugin cannot be started: not a program for this system, or not the one
+// whose hash the configuration names. It launches nothing. A plugin with Dial has no binary: nil.
+func Check(p Plugin) error {
+	if p.Dial != nil {
+		return nil
+	}
+	if cause, err := launch.Inspect(p.Path); cause != launch.CauseNone {
+		return err
+	}
+	return checkSum(p.Path, p.SHA256)
 }
 
 func kindOf(m fs.FileMode) string {

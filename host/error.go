@@ -29,12 +29,13 @@ const (
 	TooLarge                   // a message is over its limit
 	Closed                     // the host is closed
 	Suspended                  // the call waits for an approval or for data
+	InvalidConfig              // what Open was given cannot work
 )
 
 var codeWords = [...]string{
 	"internal", "not_found", "invalid_input", "invalid_context", "invalid_resume", "invalid_output",
 	"already_decided", "denied", "tool", "timeout", "canceled", "busy", "unavailable", "protocol",
-	"too_large", "closed", "suspended",
+	"too_large", "closed", "suspended", "invalid_config",
 }
 
 // String returns the code's word, such as "invalid_input".
@@ -69,9 +70,10 @@ func word(words []string, i int) string {
 	return words[i]
 }
 
-// Error is the one error type of this package: every error of a call is an *Error,
-// and so is every error of Open, Reload and Close. Its cause is one of the leaves *SchemaError,
-// *ToolError, *ExitError, *OutputError, *SuspendedError, or any other error.
+// Error is the one error type of this package: every error of a call and of Open is an *Error. Its
+// cause is one of the leaves *SchemaError, *ToolError, *ExitError and *OutputError, or any other
+// error. errors.Is finds context.DeadlineExceeded in every Timeout, and the cause of the
+// cancellation in every Canceled.
 type Error struct {
 	Op      string  // what was tried: "call", "open", "start", ...
 	Tool    string  // the tool's (or plugin's) name; may be empty
@@ -82,7 +84,7 @@ type Error struct {
 	retry bool // nothing of the call left the host, and another process may take it
 }
 
-// Error reads "op tool: code: cause".
+// Error reads "op tool: code: cause", the code in words: "call weather: invalid input: at /location: ...".
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op)
@@ -150,16 +152,17 @@ type ToolError struct {
 // Error returns the tool's message.
 func (e *ToolError) Error() string { return e.Message }
 
-// ExitError is the evidence of a plugin process that ended, or never became ready (C5, L2).
+// ExitError is the evidence of a plugin process that ended, or never became ready (C5, L2). It marshals to
+// the member exit of the error object.
 type ExitError struct {
-	Plugin  string
-	Cause   string // machine-readable likely cause, such as "panic", "memory", "signal", "architecture"
-	Status  int    // exit status; -1 if a signal ended it or it did not run
-	Signal  string // such as "SIGKILL"; empty if none
-	Stderr  string // the last lines, bounded
-	Panic   string // the head of a Go panic, if one was found
-	PeakRSS int64  // bytes; 0 if unknown
-	Err     error  // what the launcher said; may be nil
+	Plugin  string `json:"plugin"`
+	Cause   string `json:"cause,omitempty"`        // likely cause: "panic", "memory", "signal", "architecture", ...
+	Status  int    `json:"status"`                 // exit status; -1 if a signal ended it or it did not run
+	Signal  string `json:"signal,omitempty"`       // such as "SIGKILL"; empty if none
+	Panic   string `json:"panic,omitempty"`        // the head of a Go panic, if one was found
+	Stderr  string `json:"stderr,omitempty"`       // the last 64 KiB
+	PeakRSS int64  `json:"peakRssBytes,omitempty"` // 0 if unknown
+	Err     error  `json:"-"`                      // what the launcher said; may be nil
 }
 
 // Error says what happened in one line.

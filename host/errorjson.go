@@ -13,17 +13,7 @@ type errorJSON struct {
 	Violations []Violation     `json:"violations,omitempty"`
 	Data       json.RawMessage `json:"data,omitempty"`
 	Output     json.RawMessage `json:"output,omitempty"`
-	Exit       *exitJSON       `json:"exit,omitempty"`
-}
-
-type exitJSON struct {
-	Plugin  string `json:"plugin"`
-	Cause   string `json:"cause,omitempty"`
-	Status  int    `json:"status"`
-	Signal  string `json:"signal,omitempty"`
-	Panic   string `json:"panic,omitempty"`
-	Stderr  string `json:"stderr,omitempty"`
-	PeakRSS int64  `json:"peakRssBytes,omitempty"`
+	Exit       *ExitError      `json:"exit,omitempty"`
 }
 
 // MarshalJSON returns the error object: code, message, outcome and what the cause adds to it (violations,
@@ -42,7 +32,7 @@ func errorObject(e *Error) errorJSON {
 		o.Output = out.Output
 	}
 	if x, ok := errors.AsType[*ExitError](e.Err); ok {
-		o.Exit = &exitJSON{x.Plugin, x.Cause, x.Status, x.Signal, x.Panic, x.Stderr, x.PeakRSS}
+		o.Exit = x
 	}
 	return o
 }

@@ -114,21 +114,20 @@ func MarshalEvent(e Event) ([]byte, error) {
 			Result json.RawMessage `json:"result"`
 		}{e.Head, rawOr(e.Result.Display, e.Result.Output)}
 	case ErrorEvent:
-		fields = struct {
-			Head
-			Error errorJSON `json:"error"`
-		}{e.Head, errorObject(e.Err)}
+		fields = failedJSON{e.Head, errorObject(e.Err)}
 	case SuspendedEvent:
-		fields = struct {
-			Head
-			Error errorJSON `json:"error"`
-		}{e.Head, errorObject(e.Err)}
+		fields = failedJSON{e.Head, errorObject(e.Err)}
 	}
 	body, err := json.Marshal(fields)
 	if err != nil {
 		return nil, &Error{Op: "marshal event", Code: Internal, Err: err}
 	}
 	return append([]byte(`{"type":"`+e.event()+`",`), body[1:]...), nil
+}
+
+type failedJSON struct {
+	Head
+	Error errorJSON `json:"error"`
 }
 
 func rawOr(first, second json.RawMessage) json.RawMessage {

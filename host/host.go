@@ -72,22 +72,21 @@ type Host struct {
 	calls  atomic.Uint64 // numbers calls without an id
 }
 
-// Open starts a host. A bad plugin is listed as failed by Plugins and never makes Open fail (D1, C12); what is found in Dirs and is no
-// plugin is logged. ctx bounds Open itself, not the host's life. The error is an *Error.
+// Open starts a host. A plugin that does not work is listed with its cause by Plugins and never makes
+// Open fail (D1, C12); what is found in Dirs and is no plugin is logged. ctx bounds Open itself, not the
+// host's life. The error is an *Error, with code InvalidConfig if cfg itself cannot work: a plugin
+// without a path, two of one name, an unknown sandbox.
 func Open(ctx context.Context, cfg Config) (*Host, error) {
 	log := cfg.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	plugins, err := gather(cfg, log)
+	plugins, err := gatherPlugins(cfg, log)
 	if err != nil {
-		return nil, &Error{Op: "open", Code: Internal, Err: err}
+		return nil, &Error{Op: "open", Code: InvalidConfig, Err: err}
 	}
 	lim := cfg.Limits.withDefaults()
-	launcher, err := launch.New(launch.Config{Parallel: lim.Starts, Logger: log})
-	if err != nil {
-		return nil, &Error{Op: "open", Code: Internal, Err: err}
-	}
+	launcher := launch.New(launch.Config{Parallel: lim.Starts, Logger: log})
 	h := &Host{cfg: cfg, lim: lim, log: log, launcher: launcher}
 	h.life, h.end = context.WithCancel(context.WithoutCancel(ctx))
 	for _, p := range plugins {
@@ -102,8 +101,8 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	return h, nil
 }
 
-// gather merges the named and the found plugins, sorted by name.
-func gather(cfg Config, log *slog.Logger) ([]Plugin, error) {
+// gatherPlugins merges the named and the found plugins, sorted by name.
+func gatherPlugins(cfg Config, log *slog.Logger) ([]Plugin, error) {
 	found, err := Discover(cfg.Dirs...)
 	if err != nil {
 		log.Warn("not taken for plugins", "error", err)
@@ -203,9 +202,6 @@ func (h *Host) Tool(name string) (Tool, bool) {
 	t.Name = name
 	return t, true
 }
-
-// Near returns at most three tool names that resemble name, nearest first.
-func (h *Host) Near(name string) []string { return h.registry.Load().near(name) }
 
 // find looks a name up; a name that is not known yet makes the host ask the plugins that it has not asked.
 func (h *Host) find(ctx context.Context, name string) *entry {

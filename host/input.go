@@ -11,8 +11,8 @@ import (
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
-// gather returns the input's text, which may still be on its way.
-func (r *run) gather(ctx context.Context, reqContext []byte) ([]byte, error) {
+// readInput returns the input's text, which may still be on its way.
+func (r *run) readInput(ctx context.Context, reqContext []byte) ([]byte, error) {
 	if r.running == nil || r.running.feed == nil {
 		return r.call.Input, nil
 	}
@@ -40,15 +40,9 @@ type stream struct {
 	shown int // bytes of text that the events hold: whole runes only
 	sent  int // bytes of text that the plugin was sent
 
-	opened chan opened        // one value, from the opening goroutine; nil if there is none
+	opened chan *attempt      // one value, from the opening goroutine, nil if it failed; nil if there is none
 	cancel context.CancelFunc // ends the opening
 	live   *attempt           // the plugin's call; nil: not open yet, or lost
-}
-
-// opened is what became of the early opening.
-type opened struct {
-	attempt *attempt
-	err     error
 }
 
 // openEarly opens the plugin's call while the input is still on its way. The goroutine ends when the plugin is ready or not, or the
@@ -56,13 +50,13 @@ type opened struct {
 func (s *stream) openEarly(ctx context.Context, reqContext []byte) {
 	opening, cancel := context.WithCancel(ctx)
 	s.cancel = cancel
-	result := make(chan opened, 1)
+	result := make(chan *attempt, 1)
 	if s.run.host.spawn(func() {
 		a, err := s.run.open(opening, &pb.Open{Streaming: true, InputStart: true, Context: reqContext})
 		if err == nil {
 			a.receive(ctx)
 		}
-		result <- opened{a, err}
+		result <- a
 	}) {
 		s.opened = result
 	}
@@ -78,11 +72,13 @@ func (s *stream) read(ctx context.Context, f *feed) error {
 			}
 		case <-f.ended:
 			return nil
-		case o := <-s.opened:
-			s.take(o)
+		case a := <-s.opened:
+			s.take(a)
 			s.forward(ctx)
 		case <-ctx.Done():
-			return s.run.ended(ctx, NotStarted)
+			e := s.run.ended(ctx, NotStarted)
+			e.Err = fmt.Errorf("the input had not ended (EndInput): %w", e.Err)
+			return e
 		}
 	}
 }
@@ -125,17 +121,17 @@ func (s *stream) forward(ctx context.Context) {
 }
 
 // take hands over what openEarly opened, nil if it opened nothing.
-func (s *stream) take(o opened) {
+func (s *stream) take(a *attempt) {
 	s.opened = nil
-	s.live = o.attempt
+	s.live = a
 }
 
 // attempt waits for the early opening and hands over its call, nil if there is none.
 func (s *stream) attempt(ctx context.Context) *attempt {
 	if s.opened != nil {
 		select {
-		case o := <-s.opened:
-			s.take(o)
+		case a := <-s.opened:
+			s.take(a)
 			s.forward(ctx)
 		case <-ctx.Done():
 			return nil

@@ -1,8 +1,10 @@
 package host
 
 import (
+	"cmp"
 	"time"
 
+	"github.com/toolhost/toolhost/host/internal/schema"
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
@@ -11,7 +13,7 @@ import (
 type Limits struct {
 	Describe time.Duration // one Describe; 3 s
 	Start    time.Duration // from fork to ready; 10 s
-	Starts   int           // processes that start at once; the number of cores
+	Starts   int           // processes of the whole host that start at once; the number of cores
 	Ping     time.Duration // silence after which a process is asked whether it lives; 15 s
 	PingWait time.Duration // how long its answer may take; 3 s. Three misses mean dead
 	Call     time.Duration // one call, if neither the tool nor the caller's context says less; 60 s
@@ -26,11 +28,10 @@ type Limits struct {
 	Circuit      int           // deaths in a row without a completed call that quarantine a plugin; 5
 
 	Message int // bytes of one message between host and plugin, both directions; 32 MiB
-	Input   int // bytes of one input, request context or answer; 1 MiB
+	Input   int // bytes of one input or request context; 1 MiB
 	Output  int // bytes of one output; 32 MiB
 	Values  int // JSON values in one document; 1,000,000
 	Depth   int // nesting of one document, the root counted as 1; 200
-	Stderr  int // bytes of stderr kept as evidence; 64 KiB
 }
 
 // withDefaults fills the zero fields. Starts stays 0 for the number of cores.
@@ -40,37 +41,34 @@ func (l Limits) withDefaults() Limits {
 		Call: time.Minute, CallMax: 10 * time.Minute,
 		Drain: 10 * time.Second, Grace: 2 * time.Second, Reap: time.Second,
 		BackoffFirst: 200 * time.Millisecond, BackoffMost: 30 * time.Second, Circuit: 5,
-		Message: wire.MaxMessage, Input: 1 << 20, Output: wire.MaxMessage, Values: 1_000_000, Depth: 200, Stderr: 64 << 10,
+		Message: wire.MaxMessage, Input: 1 << 20, Output: wire.MaxMessage, Values: 1_000_000, Depth: 200,
 	})
 }
 
 // over returns l with its zero fields taken from base.
 func (l Limits) over(base Limits) Limits {
-	or(&l.Describe, base.Describe)
-	or(&l.Start, base.Start)
-	or(&l.Starts, base.Starts)
-	or(&l.Ping, base.Ping)
-	or(&l.PingWait, base.PingWait)
-	or(&l.Call, base.Call)
-	or(&l.CallMax, base.CallMax)
-	or(&l.Drain, base.Drain)
-	or(&l.Grace, base.Grace)
-	or(&l.Reap, base.Reap)
-	or(&l.BackoffFirst, base.BackoffFirst)
-	or(&l.BackoffMost, base.BackoffMost)
-	or(&l.Circuit, base.Circuit)
-	or(&l.Message, base.Message)
-	or(&l.Input, base.Input)
-	or(&l.Output, base.Output)
-	or(&l.Values, base.Values)
-	or(&l.Depth, base.Depth)
-	or(&l.Stderr, base.Stderr)
+	l.Describe = cmp.Or(l.Describe, base.Describe)
+	l.Start = cmp.Or(l.Start, base.Start)
+	l.Starts = cmp.Or(l.Starts, base.Starts)
+	l.Ping = cmp.Or(l.Ping, base.Ping)
+	l.PingWait = cmp.Or(l.PingWait, base.PingWait)
+	l.Call = cmp.Or(l.Call, base.Call)
+	l.CallMax = cmp.Or(l.CallMax, base.CallMax)
+	l.Drain = cmp.Or(l.Drain, base.Drain)
+	l.Grace = cmp.Or(l.Grace, base.Grace)
+	l.Reap = cmp.Or(l.Reap, base.Reap)
+	l.BackoffFirst = cmp.Or(l.BackoffFirst, base.BackoffFirst)
+	l.BackoffMost = cmp.Or(l.BackoffMost, base.BackoffMost)
+	l.Circuit = cmp.Or(l.Circuit, base.Circuit)
+	l.Message = cmp.Or(l.Message, base.Message)
+	l.Input = cmp.Or(l.Input, base.Input)
+	l.Output = cmp.Or(l.Output, base.Output)
+	l.Values = cmp.Or(l.Values, base.Values)
+	l.Depth = cmp.Or(l.Depth, base.Depth)
 	return l
 }
 
-func or[T comparable](p *T, def T) {
-	var zero T
-	if *p == zero {
-		*p = def
-	}
+// document is the data budget of one document of so many bytes (T1, T5).
+func (l Limits) document(bytes int) schema.Limits {
+	return schema.Limits{Bytes: bytes, Depth: l.Depth, Values: l.Values}
 }

@@ -43,7 +43,7 @@ func servePlugin() {
 	case "settings":
 		pluginsdk.ServeFunc(func(_ context.Context, r *pluginsdk.Registry) error {
 			var s struct {
-				Greeting string `json:"greeting"`
+				Greeting string `json:"greeting" jsonschema:"maxLength=20"`
 			}
 			if err := r.Settings(&s); err != nil {
 				return err
@@ -112,13 +112,15 @@ func testTools() []pluginsdk.Definition {
 	invalid.OutputSchema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)
 	warned := invalid
 	warned.ID, warned.OutputMode = "warned", pluginsdk.OutputWarn
+	dangerous := tool("dangerous", func(context.Context, *pluginsdk.Call, struct{}) (string, error) { return "boom", nil })
+	dangerous.RequireApproval = true
 	brief := tool("brief", func(ctx context.Context, _ *pluginsdk.Call, _ struct{}) (string, error) {
 		<-ctx.Done()
 		return "", ctx.Err()
 	})
 	brief.Timeout = 50 * time.Millisecond
 	return []pluginsdk.Definition{
-		deltas, chatty, limited, context_, invalid, warned, brief,
+		deltas, chatty, limited, context_, invalid, warned, brief, dangerous,
 		tool("echo", func(_ context.Context, _ *pluginsdk.Call, in echoIn) (echoIn, error) { return in, nil }),
 		tool("raw", func(_ context.Context, _ *pluginsdk.Call, in json.RawMessage) (json.RawMessage, error) {
 			return in, nil

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/host/internal/launch"
+	"github.com/toolhost/toolhost/host/internal/schema"
 	"github.com/toolhost/toolhost/proto/session"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 	"github.com/toolhost/toolhost/proto/wire"
@@ -62,7 +63,7 @@ func (p *plugin) startOS(ctx context.Context, pr *process) (*launch.Process, err
 	if p.cfg.Dial != nil {
 		return launch.Attach(ctx, p.cfg.Dial, limit)
 	}
-	if err := checkSum(p.cfg.Path, p.cfg.SHA256); err != nil {
+	if err := checkSum(p.cfg.Path, p.cfg.SHA256); err != nil { // the launcher inspects the header itself
 		return nil, err
 	}
 	return p.host.launcher.Start(ctx, launch.Spec{
@@ -71,9 +72,15 @@ func (p *plugin) startOS(ctx context.Context, pr *process) (*launch.Process, err
 	})
 }
 
-// greet opens the session, says hello and learns the manifest. The plugin is ready only after that (L11).
+// greet learns the manifest if it is not known, opens the session and says hello. The plugin is ready only after
+// that (L11).
 func (pr *process) greet(ctx context.Context) error {
 	p := pr.plugin
+	if p.manifest.Load() == nil {
+		if err := pr.describe(ctx); err != nil {
+			return err
+		}
+	}
 	stream, err := session.Connect(p.host.life, pr.os.Conn())
 	if err != nil {
 		return err
@@ -103,10 +110,10 @@ func (pr *process) greet(ctx context.Context) error {
 	return pr.describe(ctx)
 }
 
-// refusal is a plugin's own word on why it does not serve this host.
+// refusal is why a plugin that is alive cannot serve this host: its own word, or settings that break its schema.
 type refusal struct{ text string }
 
-func (r *refusal) Error() string { return "the plugin refuses: " + r.text }
+func (r *refusal) Error() string { return r.text }
 
 // describe learns the manifest and publishes its tools.
 func (pr *process) describe(ctx context.Context) error {
@@ -118,12 +125,37 @@ func (pr *process) describe(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("describe: %w", err)
 	}
+	if err := checkSettings(p.cfg.Settings, resp.GetManifest()); err != nil {
+		return err
+	}
 	m, err := newManifest(p, resp.GetManifest())
 	if err != nil {
 		return fmt.Errorf("describe: %w", err)
 	}
 	p.manifest.Store(m)
 	p.host.publish()
+	return nil
+}
+
+// checkSettings holds the settings against the schema that the plugin declared, and takes its own word if it cannot serve with them.
+func checkSettings(settings []byte, m *pb.Manifest) error {
+	if len(settings) == 0 {
+		settings = emptyInput
+	}
+	s, err := schema.Compile(m.GetSettingsSchema())
+	if err != nil {
+		return fmt.Errorf("the schema of its settings: %w", err)
+	}
+	doc, err := schema.Parse(settings, schema.Limits{})
+	if err == nil {
+		err = s.Validate(doc)
+	}
+	if err != nil {
+		return &refusal{fmt.Sprintf("settings: %v", schemaError(err))}
+	}
+	if why := m.GetError(); why != "" {
+		return &refusal{why}
+	}
 	return nil
 }
 

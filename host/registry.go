@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // registry is an immutable snapshot of what can be called. It is replaced as a whole whenever a plugin registers.
@@ -69,49 +68,11 @@ func (r *registry) alias(alias, target string) {
 	r.listed = append(r.listed, row)
 }
 
-// near returns at most three names that resemble name, nearest first.
-func (r *registry) near(name string) []string {
-	type candidate struct {
-		name string
-		dist int
-	}
-	var found []candidate
-	low := strings.ToLower(name)
-	for _, t := range r.listed {
-		other := strings.ToLower(t.Name)
-		d := distance(low, other)
-		if strings.Contains(other, low) || strings.Contains(low, other) {
-			d = min(d, 2)
-		}
-		if d <= max(2, len(name)/3) {
-			found = append(found, candidate{t.Name, d})
-		}
-	}
-	slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.dist, b.dist), cmp.Compare(a.name, b.name)) })
-	names := make([]string, 0, 3)
-	for _, c := range found[:min(3, len(found))] {
-		names = append(names, c.name)
+// names are the names of the listed tools.
+func (r *registry) names() []string {
+	names := make([]string, len(r.listed))
+	for i, t := range r.listed {
+		names[i] = t.Name
 	}
 	return names
-}
-
-// distance is the Levenshtein distance in bytes, of texts cut to 64.
-func distance(a, b string) int {
-	a, b = a[:min(64, len(a))], b[:min(64, len(b))]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diag, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diag+cost)
-		}
-	}
-	return row[len(b)]
 }

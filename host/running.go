@@ -33,12 +33,12 @@ func (h *Host) Start(ctx context.Context, c Call) *Running {
 	begun := h.spawn(func() { // ends with the call, which ends with ctx or the host
 		stop := context.AfterFunc(h.life, func() { cancel(errHostClosed) })
 		defer stop()
-		r.finish(call, call.do)(ctx)
+		r.finish(ctx, call, call.do)
 	})
 	if !begun {
-		r.finish(call, func(context.Context) (*Result, error) {
+		r.finish(ctx, call, func(context.Context) (*Result, error) {
 			return nil, call.fail(Closed, NotStarted, errHostClosed)
-		})(ctx)
+		})
 	}
 	return r
 }
@@ -46,17 +46,17 @@ func (h *Host) Start(ctx context.Context, c Call) *Running {
 var (
 	errHostClosed = errors.New("the host is closed")
 	errReaderLeft = errors.New("the reader of the call's events left")
-	errInputOver  = errors.New("the input has ended")
 )
 
+// ErrInputEnded is the error of Delta after the input has ended: by EndInput, or because it was given to Start.
+var ErrInputEnded = errors.New("the input has ended")
+
 // finish runs do and publishes its outcome.
-func (r *Running) finish(call *run, do func(context.Context) (*Result, error)) func(context.Context) {
-	return func(ctx context.Context) {
-		r.res, r.err = do(ctx)
-		close(r.done)
-		r.events.close(call.terminal(r.res, r.err))
-		r.cancel(nil)
-	}
+func (r *Running) finish(ctx context.Context, call *run, do func(context.Context) (*Result, error)) {
+	r.res, r.err = do(ctx)
+	close(r.done)
+	r.events.close(call.terminal(r.res, r.err))
+	r.cancel(nil)
 }
 
 // terminal is the event that ends a call.
@@ -81,18 +81,18 @@ func (r *run) terminal(res *Result, err error) Event {
 // the call is over, with the call's error if it has one, and after EndInput. text is copied.
 func (r *Running) Delta(text []byte) error {
 	if r.feed == nil {
-		return errInputOver
+		return ErrInputEnded
 	}
 	select {
 	case <-r.feed.ended:
-		return errInputOver
+		return ErrInputEnded
 	default:
 	}
 	select {
 	case r.feed.pieces <- append([]byte(nil), text...):
 		return nil
 	case <-r.feed.ended:
-		return errInputOver
+		return ErrInputEnded
 	case <-r.done:
 		return r.over()
 	}
@@ -110,7 +110,7 @@ func (r *Running) over() error {
 	if r.err != nil {
 		return r.err
 	}
-	return errInputOver
+	return ErrInputEnded
 }
 
 // Events yields the call's events, once; the last one is the terminal one. Custom output waits for a slow reader, and so does the tool that

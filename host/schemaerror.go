@@ -2,7 +2,6 @@ package host
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/toolhost/toolhost/host/internal/schema"
 )
@@ -26,9 +25,7 @@ func schemaError(err error) error {
 	return &SchemaError{Violations: []Violation{{Keyword: "json", Message: err.Error()}}}
 }
 
-// rootViolation says that the whole value is not of the kind that is wanted.
-func rootViolation(keyword, expected string) *SchemaError {
-	return &SchemaError{Violations: []Violation{{
-		Keyword: keyword, Expected: expected, Message: fmt.Sprintf("the value: expected %s", expected),
-	}}}
+// notAnObject says that the whole value is not an object.
+func notAnObject() *SchemaError {
+	return &SchemaError{Violations: []Violation{{Keyword: "type", Expected: "object", Message: "the value: expected object"}}}
 }

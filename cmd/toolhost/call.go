@@ -97,7 +97,7 @@ func (a *app) call(ctx context.Context, f callFlags, args []string) error {
 	}
 	result, err := running.Result()
 	if err != nil {
-		return orientate(h, err)
+		return err
 	}
 	for _, w := range result.Warnings {
 		a.warn("call %s: %s", args[0], w)
@@ -189,21 +189,4 @@ func rawForm(e host.Event) host.Event {
 	result.Display = nil
 	r.Result = &result
 	return r
-}
-
-// orientate adds to the error for an unknown tool what there is, if nothing resembles it: else the host named that.
-func orientate(h *host.Host, err error) error {
-	e, ok := errors.AsType[*host.Error](err)
-	if !ok || e.Code != host.NotFound || len(h.Near(e.Tool)) > 0 {
-		return err
-	}
-	if some := someTools(h); some != "" {
-		more := *e
-		more.Err = errors.New(some)
-		if e.Err != nil {
-			more.Err = fmt.Errorf("%w; %s", e.Err, some)
-		}
-		return &more
-	}
-	return err
 }

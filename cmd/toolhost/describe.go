@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -33,7 +32,9 @@ func (a *app) describeCommand() *cobra.Command {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
 			case !ok:
-				return notFound(h, args[0])
+				err := h.NotFound(args[0])
+				err.Op = "describe"
+				return err
 			case schema:
 				return a.document(tool.InputSchema)
 			case a.json:
@@ -44,44 +45,6 @@ func (a *app) describeCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the tool's own input schema and nothing else")
 	return cmd
-}
-
-// notFound says why there is no such tool: what resembles it, that it was refused, or that its plugin may be one that
-// does not work.
-func notFound(h *host.Host, name string) error {
-	why := []string{"no tool has that name"}
-	if near := h.Near(name); len(near) > 0 {
-		why = append(why, "did you mean "+strings.Join(near, " or ")+"?")
-	} else if some := someTools(h); some != "" {
-		why = append(why, some)
-	}
-	for p := range h.Plugins() {
-		for _, t := range p.BadTools {
-			if t.ID == name || p.Name+"/"+t.ID == name {
-				why = append(why, fmt.Sprintf("plugin %s has it, but it was refused: %s", p.Name, t.Reason))
-			}
-		}
-		if p.Error != "" && len(p.Tools) == 0 {
-			why = append(why, fmt.Sprintf("plugin %s: %s: %s", p.Name, p.State, p.Error))
-		}
-	}
-	return &host.Error{Op: "describe", Tool: name, Code: host.NotFound, Err: errors.New(strings.Join(why, "; "))}
-}
-
-// someTools names the tools there are, for somebody who asked for one that nothing resembles.
-func someTools(h *host.Host) string {
-	const most = 8
-	var names []string
-	for t := range h.Tools() {
-		names = append(names, t.Name)
-	}
-	switch {
-	case len(names) == 0:
-		return ""
-	case len(names) > most:
-		return fmt.Sprintf("there are %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return "there are " + strings.Join(names, ", ")
 }
 
 // describe writes a tool for people to read.

@@ -42,6 +42,7 @@ var exitCodes = map[host.Code]int{
 	host.Protocol:       exitUnavailable,
 	host.Busy:           exitUnavailable,
 	host.Closed:         exitUnavailable,
+	host.InvalidConfig:  exitUsage,
 	host.Suspended:      exitSuspended,
 	host.Timeout:        exitTimeout,
 	host.Canceled:       exitCanceled,

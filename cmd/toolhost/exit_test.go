@@ -45,6 +45,7 @@ func TestExitCodes(t *testing.T) {
 		{"protocol", call(host.Protocol, host.Unknown), 8},
 		{"busy", call(host.Busy, host.NotStarted), 8},
 		{"closed", call(host.Closed, host.NotStarted), 8},
+		{"invalid config", call(host.InvalidConfig, host.NotStarted), 2},
 		{"doctor", &brokenError{2}, 8},
 		{"suspended", call(host.Suspended, host.Unknown), 9},
 		{"timeout", call(host.Timeout, host.Unknown), 10},

@@ -17,7 +17,7 @@ func Attach(ctx context.Context, dial func(context.Context) (net.Conn, error), m
 		return nil, &StartError{Path: "attached plugin", Cause: CauseConnect, Err: err}
 	}
 	p := &Process{link: newLink(conn), gone: make(chan struct{}), done: make(chan struct{})}
-	cc, err := p.link.connect(ctx, handshake{}, messageLimit(maxMessage))
+	cc, err := p.link.connect(ctx, messageLimit(maxMessage))
 	if cc == nil {
 		p.link.close()
 		e := &StartError{Path: "attached plugin", Cause: CauseConnect, Err: err}

@@ -52,12 +52,12 @@ func TestLink_DialsOnce(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
 	l := newLink(ours)
-	conn, err := l.dial(t.Context(), handshake{})
+	conn, err := l.dial()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // while the first is open, and after
-		if _, err := l.dial(t.Context(), handshake{}); err == nil {
+		if _, err := l.dial(); err == nil {
 			t.Error("a second connection")
 		}
 		conn.Close()

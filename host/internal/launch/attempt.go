@@ -29,7 +29,6 @@ type attempt struct {
 	p        *Process // nil until forked
 	words    *io.PipeReader
 	speak    *io.PipeWriter // the handshake line, for go-plugin
-	heard    handshake      // set before speak was closed
 	released chan struct{}  // closed when go-plugin's Start has returned
 }
 
@@ -66,7 +65,7 @@ func (a *attempt) run() (*Process, error) {
 	if a.ctx.Err() == nil {
 		a.caught(func() error {
 			var err error
-			conn, err = a.p.link.connect(a.ctx, a.heard, a.spec.MaxMessage)
+			conn, err = a.p.link.connect(a.ctx, a.spec.MaxMessage)
 			return err
 		})
 	}
@@ -88,20 +87,22 @@ func (a *attempt) negotiate() error {
 		SkipHostEnv:      true,
 		StartTimeout:     a.spec.Timeout + time.Minute, // ours comes first
 		MaxPort:          1,
-		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: a.l.dir.path},
 	})
-	_, err := client.Start()
-	if err != nil {
-		return &failure{cause: CauseHandshake, err: err}
+	switch _, err := client.Start(); {
+	case err == nil:
+		return nil
+	case a.env == nil: // not even runner was called
+		return &failure{cause: CauseSystem, err: fmt.Errorf("the host's temporary directory: %w", err)}
+	default:
+		return &failure{cause: CauseHandshake, err: fmt.Errorf("handshake: %w", err)}
 	}
-	return nil
 }
 
 // caught runs one stage; an error or a panic in it ends the attempt.
 func (a *attempt) caught(stage func() error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.fail(&failure{cause: CauseFault, err: fmt.Errorf("panic: %v", v)})
+			a.fail(&failure{cause: CauseFault, err: fmt.Errorf("a fault in the host: panic: %v", v)})
 		}
 	}()
 	if err := stage(); err != nil {
@@ -136,9 +137,9 @@ func (a *attempt) failed(conn *grpc.ClientConn) *StartError {
 	e.Exit = p.Exit()
 	switch {
 	case e.Exit.Fault != "":
-		e.Cause, e.Err = CauseFault, errors.New(e.Exit.Fault)
+		e.Cause, e.Err = CauseFault, errors.New("a fault in the host: "+e.Exit.Fault)
 	case f != nil && f.own && e.Exit.Exited && !e.Exit.Killed:
-		e.Cause, e.Err = e.Exit.startCause(), nil
+		e.Cause, e.Err = e.Exit.early()
 	}
 	return e
 }

@@ -23,21 +23,21 @@ const (
 // there is no second dial.
 type link struct {
 	over chan struct{} // closed when the connection was closed, by whichever side
+	conn net.Conn
 
 	mu     sync.Mutex
-	conn   net.Conn
 	dialed bool
 	closed bool
 }
 
-// newLink returns a link over conn, which may be nil if dial will set it.
+// newLink returns a link over conn, which it closes.
 func newLink(conn net.Conn) *link { return &link{conn: conn, over: make(chan struct{})} }
 
 // connect makes the gRPC connection and waits until the plugin has answered on
 // it (L11). The error is a *failure, or nil if ctx ended.
-func (l *link) connect(ctx context.Context, h handshake, maxMessage int) (*grpc.ClientConn, error) {
+func (l *link) connect(ctx context.Context, maxMessage int) (*grpc.ClientConn, error) {
 	cc, err := grpc.NewClient("passthrough:///plugin",
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.dial(ctx, h) }),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return l.dial() }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithInitialWindowSize(streamWindow),
@@ -57,7 +57,7 @@ func (l *link) connect(ctx context.Context, h handshake, maxMessage int) (*grpc.
 			return cc, nil
 		case connectivity.TransientFailure, connectivity.Shutdown:
 			cc.Close()
-			return nil, &failure{cause: CauseConnect, err: errors.New("the connection ended"), own: true}
+			return nil, &failure{cause: CauseConnect, err: errors.New("it does not serve on its connection"), own: true}
 		default:
 			if !cc.WaitForStateChange(ctx, s) {
 				cc.Close()
@@ -69,18 +69,11 @@ func (l *link) connect(ctx context.Context, h handshake, maxMessage int) (*grpc.
 }
 
 // dial hands the connection out once.
-func (l *link) dial(ctx context.Context, h handshake) (net.Conn, error) {
+func (l *link) dial() (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.dialed || l.closed:
+	if l.dialed || l.closed {
 		return nil, errors.New("the connection to the plugin is over")
-	case l.conn == nil: // where descriptors are not inherited
-		conn, err := (&net.Dialer{}).DialContext(ctx, h.network, h.address)
-		if err != nil {
-			return nil, err
-		}
-		l.conn = conn
 	}
 	l.dialed = true
 	return &linkConn{Conn: l.conn, link: l}, nil
@@ -94,9 +87,7 @@ func (l *link) close() {
 		return
 	}
 	l.closed = true
-	if l.conn != nil {
-		l.conn.Close()
-	}
+	l.conn.Close()
 	close(l.over)
 }
 

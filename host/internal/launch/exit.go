@@ -2,6 +2,8 @@ package launch
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -99,76 +101,17 @@ type StartError struct {
 	Cause Cause
 	// Exit is how the process ended; zero if there was none.
 	Exit Exit
-	// Err is the error underneath; nil if Cause and Exit say it all.
+	// Err is the cause in words. It is never nil.
 	Err error
 }
 
-// Error is one line: what, why, how the process ended, its last words.
+// Error reads "start name: cause: err". How the process ended is in Exit.
 func (e *StartError) Error() string {
-	name := e.Name
-	if name == "" {
-		name = e.Path
-	}
-	parts := []string{strings.TrimSpace("start " + name)}
-	if text := causeText[e.Cause]; text != "" && !(e.Err != nil && plain(e.Cause)) {
-		parts = append(parts, text)
-	}
-	if e.Err != nil {
-		parts = append(parts, e.Err.Error())
-	}
-	if e.Exit.Exited && !e.Exit.Killed {
-		parts = append(parts, e.Exit.String())
-	}
-	if e.Exit.Exited && e.Cause == CauseMemory {
-		parts = append(parts, fmt.Sprintf("peak memory %d MiB", e.Exit.PeakRSS>>20))
-	}
-	if words := e.lastWords(); words != "" {
-		parts = append(parts, "stderr: "+words)
-	}
-	return strings.Join(parts, ": ")
+	return fmt.Sprintf("start %s: %s: %v", cmp.Or(e.Name, e.Path), strings.ReplaceAll(string(e.Cause), "_", " "), e.Err)
 }
 
 // Unwrap returns e.Err.
 func (e *StartError) Unwrap() error { return e.Err }
-
-var causeText = map[Cause]string{
-	CauseExited:        "exited before it was ready",
-	CauseSignal:        "died before it was ready",
-	CauseMemory:        "killed, probably out of memory",
-	CausePanic:         "panicked before it was ready",
-	CauseCookie:        "is a plugin of another host",
-	CauseInterpreter:   "an interpreter or library is missing",
-	CauseArchitecture:  "is built for another system",
-	CauseNotExecutable: "is not executable",
-	CauseNotFound:      "not found",
-	CauseTextBusy:      "is still open for writing",
-	CauseTimeout:       "timed out",
-	CauseHandshake:     "handshake",
-	CauseVersion:       "speaks another version",
-	CauseConnect:       "does not serve on its connection",
-	CauseCanceled:      "canceled",
-	CausePath:          "unusable",
-	CauseSystem:        "system",
-	CauseFault:         "fault in the host",
-}
-
-// plain reports whether the error underneath says it better than the cause.
-func plain(c Cause) bool { return c == CausePath || c == CauseSystem || c == CauseNotFound }
-
-// lastWords is the head of the panic, or the last line of stderr.
-func (e *StartError) lastWords() string {
-	text := []byte(e.Exit.Panic)
-	if len(text) > 0 {
-		text, _, _ = bytes.Cut(text, []byte("\n"))
-	} else {
-		text = bytes.TrimSpace(e.Exit.Stderr)
-		text = text[bytes.LastIndexByte(text, '\n')+1:]
-	}
-	if len(text) > 300 {
-		text = append(text[:300:300], "..."...)
-	}
-	return strings.ToValidUTF8(string(text), "\uFFFD")
-}
 
 // settle works out what can only be said when everything is known.
 func (e *Exit) settle() {
@@ -192,16 +135,20 @@ func (e *Exit) settle() {
 	}
 }
 
-// startCause is the cause of an end before the process was ready (L2).
-func (e *Exit) startCause() Cause {
+// early is why the process ended by itself before it was ready (L2).
+func (e *Exit) early() (Cause, error) {
 	switch {
+	case e.Cause == CauseMemory:
+		return e.Cause, fmt.Errorf("%v, probably out of memory; peak %d MiB", e, e.PeakRSS>>20)
+	case e.Cause == CausePanic:
+		return e.Cause, errors.New("it panicked before it was ready")
 	case e.Cause != CauseExited:
-		return e.Cause
+		return e.Cause, fmt.Errorf("%v before it was ready", e)
 	case e.Status == 127 || e.Status == 126: // env, a shell or the dynamic loader
-		return CauseInterpreter
+		return CauseInterpreter, fmt.Errorf("an interpreter or a library is missing (%v)", e)
 	case bytes.Contains(e.Stderr, []byte("This binary is a plugin. These are not meant to be executed directly")):
-		return CauseCookie // go-plugin's words
+		return CauseCookie, errors.New("it is a plugin of another host") // go-plugin's words
 	default:
-		return CauseExited
+		return CauseExited, fmt.Errorf("%v before it was ready", e)
 	}
 }

@@ -129,24 +129,23 @@ func execFailure(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	f := &failure{cause: CauseSystem, err: err}
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
-		return f
+		return &failure{cause: CauseSystem, err: err}
 	}
-	f.err = errno
+	cause, words := CauseSystem, "the system refuses to start it"
 	switch {
 	case errors.Is(err, errTextBusy):
-		f.cause = CauseTextBusy
+		cause, words = CauseTextBusy, "the file is open for writing"
 	case errors.Is(err, fs.ErrNotExist):
-		f.cause = CauseNotFound
+		cause, words = CauseNotFound, "the file is gone"
 		if _, err := os.Stat(path); err == nil {
-			f.cause = CauseInterpreter
+			cause, words = CauseInterpreter, "its interpreter or loader is missing"
 		}
 	case errors.Is(err, fs.ErrPermission):
-		f.cause = CauseNotExecutable
+		cause, words = CauseNotExecutable, "it must not be executed"
 	case errno == syscall.ENOEXEC:
-		f.cause = CauseArchitecture
+		cause, words = CauseArchitecture, "it is no program for this system"
 	}
-	return f
+	return &failure{cause: cause, err: fmt.Errorf("%s: %w", words, errno)}
 }

@@ -14,38 +14,36 @@ import (
 // noiseLimit is how much a plugin may print before its handshake (L1).
 const noiseLimit = 1 << 20
 
-// handshake is what a plugin's handshake line says.
-type handshake struct {
-	network, address string
-}
+// pluginNetwork is the network that a handshake names. Its address is not used: the
+// connection is there already.
+const pluginNetwork = "unix"
 
-// line is the handshake as go-plugin gets it: five fields, built from what was
-// checked and not passed through.
-func (h handshake) line() string {
-	return fmt.Sprintf("%d|%d|%s|%s|%s\n", plugin.CoreProtocolVersion, wire.Version, h.network, h.address, plugin.ProtocolGRPC)
+// handshakeLine is the handshake as go-plugin gets it: nothing of the plugin's line,
+// which was checked, is passed through.
+func handshakeLine() string {
+	return fmt.Sprintf("%d|%d|%s|inherited|%s\n", plugin.CoreProtocolVersion, wire.Version, pluginNetwork, plugin.ProtocolGRPC)
 }
 
 // findHandshake looks for a handshake at the end of a line of stdout. noise is
 // what stands before it, or the whole line. Something that looks like a
 // handshake and is not exactly ours is an error, a *failure (H2).
-func findHandshake(line string) (h handshake, noise string, found bool, err error) {
+func findHandshake(line string) (noise string, found bool, err error) {
 	at := handshakeStart.FindStringSubmatchIndex(line)
 	if at == nil {
-		return h, line, false, nil
+		return line, false, nil
 	}
 	start := max(at[2], at[4]) // one of the two groups matched
 	noise, line = line[:start], strings.TrimRight(line[start:], "\r")
-	h, err = parseHandshake(line)
-	return h, noise, true, err
+	return noise, true, checkHandshake(line)
 }
 
 // handshakeStart matches two numbers at the start of a line, or the full look of
 // a handshake after words that lack their newline.
 var handshakeStart = regexp.MustCompile(`^([0-9]+\|[0-9]+(?:\||$))|(?:^|[^0-9|])([0-9]+\|[0-9]+\|(?:unix|tcp)\|)`)
 
-func parseHandshake(line string) (handshake, error) {
-	bad := func(cause Cause, format string, args ...any) (handshake, error) {
-		return handshake{}, &failure{cause: cause, err: fmt.Errorf(format, args...)}
+func checkHandshake(line string) error {
+	bad := func(cause Cause, format string, args ...any) error {
+		return &failure{cause: cause, err: fmt.Errorf("handshake: "+format, args...)}
 	}
 	f := strings.Split(line, "|")
 	if len(f) == 6 && f[5] == "" {
@@ -67,5 +65,5 @@ func parseHandshake(line string) (handshake, error) {
 	case f[4] != string(plugin.ProtocolGRPC):
 		return bad(CauseHandshake, "protocol %.20q in place of %q", f[4], plugin.ProtocolGRPC)
 	}
-	return handshake{network: f[2], address: f[3]}, nil
+	return nil
 }

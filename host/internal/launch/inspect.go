@@ -30,7 +30,7 @@ func Inspect(path string) (Cause, error) {
 	case !info.Mode().IsRegular():
 		return CauseNotExecutable, fmt.Errorf("%s is no regular file", path)
 	case !executable(path, info):
-		return CauseNotExecutable, fmt.Errorf("%s has mode %v", path, info.Mode())
+		return CauseNotExecutable, fmt.Errorf("%s is not executable: mode %v", path, info.Mode())
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {

@@ -11,23 +11,17 @@ import (
 
 // Config configures a Launcher. The zero value works.
 type Config struct {
-	// RuntimeDir is a short private directory, in which a plugin makes the
-	// socket that go-plugin insists on and that nobody uses. It is made with
-	// mode 0700 if it does not exist. If empty: $XDG_RUNTIME_DIR/toolhost where
-	// that works, else toolhost-<uid> in /tmp.
-	RuntimeDir string
 	// Parallel is how many processes may be on their way from fork to connection
 	// at once; the others wait (L14). If zero, the number of cores.
 	Parallel int
-	// Logger is told what no caller can be told: faults of this package, and
-	// what a sweep removed. If nil, nothing is logged.
+	// Logger is told what no caller can be told: faults of this package. If nil,
+	// nothing is logged.
 	Logger *slog.Logger
 }
 
 // Launcher starts plugin processes and owns them. It may be used by several
 // goroutines at once.
 type Launcher struct {
-	dir    runtimeDir
 	log    *slog.Logger
 	slots  chan struct{}
 	forks  *forker
@@ -41,16 +35,9 @@ type Launcher struct {
 	procs  map[*Process]struct{}
 }
 
-// New returns a launcher. Close must be called. The error says that
-// cfg.RuntimeDir cannot work: too long for a socket's path (L9), or not ours.
-// Sockets that dead hosts left in the runtime directory are removed (D10).
-func New(cfg Config) (*Launcher, error) {
-	dir, err := openRuntimeDir(cfg.RuntimeDir)
-	if err != nil {
-		return nil, err
-	}
+// New returns a launcher. Close must be called.
+func New(cfg Config) *Launcher {
 	l := &Launcher{
-		dir:   dir,
 		log:   cfg.Logger,
 		forks: newForker(),
 		procs: map[*Process]struct{}{},
@@ -64,8 +51,7 @@ func New(cfg Config) (*Launcher, error) {
 	}
 	l.slots = make(chan struct{}, parallel)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	l.sweep()
-	return l, nil
+	return l
 }
 
 // Start starts a process, waits for its handshake, and connects: when it returns
@@ -84,9 +70,6 @@ func (l *Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
 	if cause, err := Inspect(spec.Binary); err != nil {
 		return nil, spec.failed(cause, err)
 	}
-	if err := l.dir.prepare(); err != nil {
-		return nil, spec.failed(CausePath, err)
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(errClosed) })()
@@ -96,16 +79,8 @@ func (l *Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, spec.failed(CauseCanceled, context.Cause(ctx))
 	}
 	defer func() { <-l.slots }()
-	p, err := newAttempt(ctx, l, spec).run()
-	if err != nil {
-		l.sweep()
-		return nil, err
-	}
-	return p, nil
+	return newAttempt(ctx, l, spec).run()
 }
-
-// RuntimeDir is the directory in use.
-func (l *Launcher) RuntimeDir() string { return l.dir.path }
 
 // Close kills every process that is left, fails the starts in flight, and ends
 // the launcher's goroutines. It returns within 2 s, whatever the processes do.
@@ -174,11 +149,4 @@ func (l *Launcher) forget(p *Process) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.procs, p)
-}
-
-// sweep removes what dead plugins left in the runtime directory.
-func (l *Launcher) sweep() {
-	if removed := l.dir.sweep(time.Now()); len(removed) > 0 {
-		l.log.Debug("launch: removed stale files", "dir", l.dir.path, "names", removed)
-	}
 }

@@ -9,7 +9,7 @@ import (
 type plumbing struct {
 	lifeline       *os.File // the host's end of stdin: nothing is written to it
 	stdout, stderr *os.File // the host's ends
-	conn           net.Conn // the host's end of the connection; nil where the plugin listens
+	conn           net.Conn // the host's end of the connection
 	connEnv        string   // the descriptor's number in the child
 	files          []*os.File
 }

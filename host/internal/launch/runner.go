@@ -15,9 +15,10 @@ import (
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
-// runner is go-plugin's RunnerFunc. It takes go-plugin's variables out of cmd and
-// removes the directory made for this plugin: the plugin's socket, which nobody
-// uses, goes into the runtime directory itself and is gone with the handshake.
+// runner is go-plugin's RunnerFunc. It takes go-plugin's variables out of cmd, and
+// removes the directory that go-plugin made for the plugin's socket: a plugin serves
+// the inherited connection and makes none. A plugin that has go-plugin serve it as
+// well makes a socket that nobody uses, in its own TMPDIR.
 func (a *attempt) runner(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runner, error) {
 	if err := os.Remove(dir); err != nil {
 		a.l.log.Debug("launch: remove go-plugin's directory", "error", err)
@@ -28,7 +29,7 @@ func (a *attempt) runner(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runn
 			env = append(env, kv)
 		}
 	}
-	a.env = append(env, plugin.EnvUnixSocketDir+"="+a.l.dir.path)
+	a.env = env
 	return pluginRunner{a}, nil
 }
 
@@ -93,7 +94,7 @@ func (r pluginRunner) HostToPlugin(network, addr string) (string, string, error)
 
 // greet is the attempt as a greeter: it tells go-plugin what it heard.
 func (a *attempt) greet(text []byte) (noise []byte, done bool) {
-	h, rest, found, err := findHandshake(string(text))
+	rest, found, err := findHandshake(string(text))
 	switch {
 	case !found:
 		return text, false
@@ -101,9 +102,7 @@ func (a *attempt) greet(text []byte) (noise []byte, done bool) {
 		a.fail(err)
 		return text, true
 	}
-	a.l.dir.removeSocket(h.address)
-	a.heard = h
-	_, _ = io.WriteString(a.speak, h.line()) // fails only if the attempt ended
+	_, _ = io.WriteString(a.speak, handshakeLine()) // fails only if the attempt ended
 	a.speak.Close()
 	return []byte(rest), true
 }
@@ -114,9 +113,4 @@ func (a *attempt) gone(why string, atEnd bool) {
 }
 
 // env are the variables that tell the plugin of its descriptors.
-func (p *plumbing) env() []string {
-	if p.connEnv == "" {
-		return nil
-	}
-	return []string{wire.EnvConn + "=" + p.connEnv}
-}
+func (p *plumbing) env() []string { return []string{wire.EnvConn + "=" + p.connEnv} }

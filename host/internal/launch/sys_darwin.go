@@ -6,10 +6,9 @@ import (
 )
 
 const (
-	fdDir         = "/dev/fd"
-	rssUnit       = 1          // of ru_maxrss
-	fionread      = 0x4004667f // sys/filio.h
-	socketPathMax = 104        // L9
+	fdDir    = "/dev/fd"
+	rssUnit  = 1          // of ru_maxrss
+	fionread = 0x4004667f // sys/filio.h
 )
 
 // sysAttr gives a child a session of its own: no signal of the terminal reaches

@@ -12,8 +12,6 @@ const (
 	fdDir    = "/proc/self/fd"
 	rssUnit  = 1024 // of ru_maxrss
 	fionread = unix.TIOCINQ
-	// socketPathMax is the size of sun_path, the terminator included (L9).
-	socketPathMax = 108
 )
 
 // sysAttr gives a child a session of its own: no signal of the terminal reaches

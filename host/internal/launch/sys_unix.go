@@ -5,7 +5,6 @@ package launch
 import (
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -16,9 +15,6 @@ import (
 )
 
 const errTextBusy = syscall.ETXTBSY
-
-// pluginNetwork is the network of a handshake. The address is not used.
-const pluginNetwork = "unix"
 
 // pair makes the connection: one end for the host, one for the child.
 func (p *plumbing) pair() error {
@@ -151,15 +147,4 @@ func (s *stream) pending() (n int64) {
 // executable reports whether this process may execute the file.
 func executable(path string, info os.FileInfo) bool {
 	return info.Mode()&0o111 != 0 && unix.Access(path, unix.X_OK) == nil
-}
-
-// tempRuntimeDir is the runtime directory of last resort.
-func tempRuntimeDir() string {
-	return filepath.Join("/tmp", "toolhost-"+strconv.Itoa(os.Geteuid()))
-}
-
-// owned reports whether the file belongs to this process's user.
-func owned(info os.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
 }

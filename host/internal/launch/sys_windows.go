@@ -1,26 +1,22 @@
 package launch
 
 import (
+	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/windows"
 )
 
-// This file compiles and has not been run yet. The plugin listens on loopback,
-// as go-plugin's own does, and any local user can connect: S6 does not hold.
-// There is no job object (K4 rests on the lifeline), Flush knows nothing of what
-// is in the pipes, and a descendant that keeps them delays Done without bound.
+// This file compiles and was never run: plugins do not start on Windows yet. There
+// is no connection that they could inherit, and no other that they serve. What is
+// below lacks a job object (K4 would rest on the lifeline) and a Flush that knows
+// what is in the pipes; a descendant that keeps them delays Done without bound.
 
-const (
-	errTextBusy   = windows.ERROR_SHARING_VIOLATION
-	pluginNetwork = "tcp"
-	socketPathMax = 108
-)
+const errTextBusy = windows.ERROR_SHARING_VIOLATION
 
-func (p *plumbing) pair() error { return nil }
+func (p *plumbing) pair() error { return errors.New("plugins do not start on Windows yet") }
 
 func withoutInherited(files []*os.File) []*os.File { return files }
 
@@ -33,7 +29,7 @@ func addNamespaces(*syscall.SysProcAttr) bool { return false }
 func namespaceRefused(error) bool { return false }
 
 func notCovered(error) []string {
-	return []string{"no job object yet: descendants survive the plugin", "the connection is loopback TCP: local users can reach it"}
+	return []string{"no job object yet: descendants survive the plugin"}
 }
 
 func killGroup(proc *os.Process) { _ = proc.Kill() }
@@ -73,7 +69,3 @@ func (o *output) takeNow(s *stream, buf []byte) (int, error) { return 0, syscall
 func (s *stream) pending() int64 { return 0 }
 
 func executable(string, os.FileInfo) bool { return true }
-
-func tempRuntimeDir() string { return filepath.Join(os.TempDir(), "toolhost") }
-
-func owned(os.FileInfo) bool { return true }
