@@ -11,9 +11,10 @@
 //   - stdout: until the handshake, noise and then the one handshake line of
 //     hashicorp/go-plugin; after it, output like stderr.
 //   - stderr: the plugin's words. The host keeps and logs them.
-//   - descriptor [ConnFD], where [EnvConn] names it: one end of a socket pair,
-//     the only connection on which the plugin serves gRPC. It refuses every
-//     other one, so that no stranger can call it.
+//   - descriptor [ConnFD], which [EnvConn] names: one end of a socket pair, the
+//     only connection on which the plugin serves gRPC. A plugin listens nowhere,
+//     so that no stranger can call it: the network in its handshake is unix, and
+//     the host uses the address for nothing.
 //
 // The environment holds [CookieKey] and go-plugin's own variables beside what the
 // operator allowed. The plugin is ready when it has answered [Version] in the

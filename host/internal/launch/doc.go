@@ -20,4 +20,7 @@
 // namespace, whose end is the end of every descendant (K4). [Process.Uncovered]
 // says what of that the machine refused. A host that dies in the instant between
 // a fork and the child's request for the signal leaves that child to its lifeline.
+//
+// On disk it leaves nothing, but for one moment of a start: between the making and
+// the removal of go-plugin's directory. A host killed then leaves it, empty, in TMPDIR.
 package launch

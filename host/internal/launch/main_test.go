@@ -31,9 +31,21 @@ func TestMain(m *testing.M) {
 		runHost(os.Args[2], os.Args[3:])
 		return
 	}
+	temp, err := os.MkdirTemp("/tmp", "tl")
+	if err == nil {
+		err = os.Setenv("TMPDIR", temp)
+	}
+	if err != nil {
+		panic(err)
+	}
 	before := descriptors()
 	code := m.Run()
-	if err := leftovers(before); err != nil && code == 0 {
+	err = leftovers(before)
+	if left, _ := os.ReadDir(temp); len(left) > 0 { // D10
+		err = errors.Join(err, fmt.Errorf("files %v", left))
+	}
+	err = errors.Join(err, os.RemoveAll(temp))
+	if err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, "left after the tests:", err)
 		code = 1
 	}
@@ -117,20 +129,11 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// newLauncher returns a launcher whose runtime directory is empty at the end.
+// newLauncher returns a launcher for the test.
 func newLauncher(t *testing.T) *Launcher {
 	t.Helper()
-	dir := shortDir(t)
-	l, err := New(Config{RuntimeDir: dir, Parallel: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		l.Close()
-		if left, _ := os.ReadDir(dir); len(left) > 0 {
-			t.Errorf("left in the runtime directory: %v", left)
-		}
-	})
+	l := New(Config{Parallel: 4})
+	t.Cleanup(l.Close)
 	return l
 }
 

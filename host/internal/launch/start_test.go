@@ -79,28 +79,28 @@ func TestL2_CauseOfAnEarlyEnd(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"exit", self(nil, "eprint:first\nlast words\n", "exit:3"), CauseExited, 3, "start test: exited before it was ready: exit status 3: stderr: last words"},
-		{"panic", self(nil, "panic:boom"), CausePanic, 2, "stderr: panic: boom"},
-		{"fatal", self(nil, "fatal"), CausePanic, 2, "fatal error: concurrent map "},
-		{"cookie", self(nil, "eprint:This binary is a plugin. These are not meant to be executed directly.\nx\n", "exit:1"), CauseCookie, 1, "plugin of another host"},
-		{"no such command", Spec{Path: file("env", "#!/usr/bin/env nosuchprogram\n", 0o700)}, CauseInterpreter, 127, "nosuchprogram"},
+		{"exit", self(nil, "eprint:first\nlast words\n", "exit:3"), CauseExited, 3, "start test: exited: exit status 3 before it was ready"},
+		{"panic", self(nil, "panic:boom"), CausePanic, 2, "start test: panic: it panicked before it was ready"},
+		{"fatal", self(nil, "fatal"), CausePanic, 2, "it panicked"},
+		{"cookie", self(nil, "eprint:This binary is a plugin. These are not meant to be executed directly.\nx\n", "exit:1"), CauseCookie, 1, "start test: cookie: it is a plugin of another host"},
+		{"no such command", Spec{Path: file("env", "#!/usr/bin/env nosuchprogram\n", 0o700)}, CauseInterpreter, 127, "an interpreter or a library is missing (exit status 127)"},
 		{"interpreter", Spec{Path: file("script", "#!/no/such/shell\n", 0o700)}, CauseInterpreter, 0, `interpreter "/no/such/shell" does not exist`},
-		{"mode", Spec{Path: file("mode", "#!/bin/sh\n", 0o600)}, CauseNotExecutable, 0, "mode -rw-------"},
+		{"mode", Spec{Path: file("mode", "#!/bin/sh\n", 0o600)}, CauseNotExecutable, 0, "is not executable: mode -rw-------"},
 		{"text", Spec{Path: file("text", "hello\n", 0o700)}, CauseNotExecutable, 0, "no program"},
 		{"directory", Spec{Path: dir}, CauseNotExecutable, 0, "no regular file"},
 		{"missing", Spec{Path: filepath.Join(dir, "nothing")}, CauseNotFound, 0, "does not exist"},
-		{"no path", Spec{Name: "x"}, CauseNotFound, 0, "start x: no path"},
+		{"no path", Spec{Name: "x"}, CauseNotFound, 0, "start x: not found: no path"},
 		{"work dir", Spec{Path: "/bin/echo", Dir: filepath.Join(dir, "nothing")}, CausePath, 0, "working directory"},
 		{"zero byte", Spec{Path: "/bin/echo", Args: []string{"a\x00b"}}, CausePath, 0, "zero byte"},
 		{"variable", Spec{Path: "/bin/echo", Env: []string{"secret"}}, CausePath, 0, "NAME=VALUE"},
 		{"closes stdout, lives", self(nil, "close:1", "hang"), CauseHandshake, -1, "stdout ended without a handshake"},
 		{"dies after the handshake", self(nil, shake, "exit:4"), CauseExited, 4, "exit status 4"},
-		{"closes the connection, lives", self(nil, shake, "close:3", "hang"), CauseConnect, -1, "the connection ended"},
+		{"closes the connection, lives", self(nil, shake, "close:3", "hang"), CauseConnect, -1, "it does not serve on its connection"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e := refuse(t, l, tt.spec)
-			if e.Cause != tt.cause || e.Exit.Status != tt.status || !strings.Contains(e.Error(), tt.says) {
+			if e.Cause != tt.cause || e.Err == nil || e.Exit.Status != tt.status || !strings.Contains(e.Error(), tt.says) {
 				t.Errorf("cause %q, status %d: %v", e.Cause, e.Exit.Status, e)
 			}
 		})
@@ -114,7 +114,7 @@ func TestL3_KilledByTheSystem(t *testing.T) {
 	if e.Cause != CauseMemory || e.Exit.Signal != "SIGKILL" || e.Exit.Killed || e.Exit.PeakRSS == 0 {
 		t.Errorf("%+v", e.Exit)
 	}
-	if !strings.Contains(e.Error(), "killed, probably out of memory: ended by SIGKILL: peak memory") {
+	if !strings.Contains(e.Error(), "start test: memory: ended by SIGKILL, probably out of memory; peak ") {
 		t.Error(e)
 	}
 	s = self(nil, "raise:15")
@@ -163,7 +163,7 @@ func TestL4_H4_L11_Timeout(t *testing.T) {
 			spec := self(nil, steps...)
 			spec.Timeout = 300 * time.Millisecond
 			e := refuse(t, newLauncher(t), spec)
-			if e.Cause != CauseTimeout || !strings.Contains(e.Error(), "timed out: not ready after 300ms") || !e.Exit.Killed {
+			if e.Cause != CauseTimeout || !strings.Contains(e.Error(), "start test: timeout: not ready after 300ms") || !e.Exit.Killed {
 				t.Errorf("%+v: %v", e, e)
 			}
 		})
@@ -171,10 +171,7 @@ func TestL4_H4_L11_Timeout(t *testing.T) {
 }
 
 func TestL14_StartsWaitForASlot(t *testing.T) {
-	l, err := New(Config{RuntimeDir: shortDir(t), Parallel: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := New(Config{Parallel: 1})
 	defer l.Close()
 	started := make(chan struct{})
 	slow := self(nil, "hang")
@@ -233,10 +230,7 @@ func TestL6_NextAttemptAfterAFailure(t *testing.T) {
 
 func TestL7_WriteAndStartInParallel(t *testing.T) {
 	t.Parallel()
-	l, err := New(Config{RuntimeDir: shortDir(t), Parallel: 24})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := New(Config{Parallel: 24})
 	defer l.Close()
 	dir := t.TempDir()
 	for round := range 4 {
@@ -295,16 +289,37 @@ func copyFile(to, from string) error {
 	return out.Close()
 }
 
-// A plugin of plain go-plugin works, and its socket is gone at once.
+// A plugin that has plain go-plugin serve it beside the inherited connection works.
 func TestStart_GoPlugin(t *testing.T) {
-	l := newLauncher(t)
-	s := &sink{}
-	p := start(t, l, self(s, "goplugin"))
+	spec := self(nil, "goplugin")
+	spec.Env = append(spec.Env, "TMPDIR="+shortDir(t)) // for its socket, which it leaves when it is killed
+	p := start(t, newLauncher(t), spec)
 	defer p.Kill()
 	if err := healthy(p); err != nil {
 		t.Error(err)
 	}
-	if left, _ := os.ReadDir(l.RuntimeDir()); len(left) > 0 {
-		t.Errorf("left: %v", left)
+}
+
+// L9, D10: no path is too long, since no socket has one, and nothing is left.
+func TestL9_D10_LongTMPDIR(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long/", 30))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", dir)
+	l := newLauncher(t)
+	p := start(t, l, self(nil, conforming...))
+	defer p.Kill()
+	if err := healthy(p); err != nil {
+		t.Error(err)
+	}
+	refuse(t, l, self(nil, "exit:1"))
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	gone := filepath.Join(dir, "gone")
+	t.Setenv("TMPDIR", gone)
+	if e := refuse(t, l, self(nil, conforming...)); e.Cause != CauseSystem || !strings.Contains(e.Error(), "the host's temporary directory: ") || !strings.Contains(e.Error(), gone) {
+		t.Error(e)
 	}
 }
