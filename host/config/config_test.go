@@ -50,7 +50,6 @@ limits:
   output: 1024
   values: 5
   depth: 6
-  stderr: 10B
 `
 
 func TestParse(t *testing.T) {
@@ -77,7 +76,7 @@ func TestParse(t *testing.T) {
 			Describe: 4 * time.Second, Start: 20 * time.Second, Starts: 3, Ping: 16 * time.Second, PingWait: 4 * time.Second,
 			Call: 31 * time.Second, CallMax: 11 * time.Minute, Drain: 1500 * time.Millisecond, Grace: 3 * time.Second, Reap: 1500 * time.Millisecond,
 			BackoffFirst: 300 * time.Millisecond, BackoffMost: 31 * time.Second, Circuit: 6,
-			Message: 64 << 20, Input: 2 << 20, Output: 1024, Values: 5, Depth: 6, Stderr: 10,
+			Message: 64 << 20, Input: 2 << 20, Output: 1024, Values: 5, Depth: 6,
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

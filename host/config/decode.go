@@ -101,7 +101,7 @@ func (d *decoder) path(p string) (string, error) {
 }
 
 // limits sets the fields of out that in names. Keys are the field names in lower camel case; the test
-// TestSchemaMatchesLimits holds schema and struct together.
+// TestSchemaMatchesStructs holds schema and struct together.
 func (d *decoder) limits(pointer string, in map[string]any, out *host.Limits) {
 	v := reflect.ValueOf(out).Elem()
 	for i := range v.NumField() {
