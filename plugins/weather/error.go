@@ -9,13 +9,13 @@ import (
 
 // The kinds of failure.
 const (
-	kindInput       = "invalid-input" // the tool cannot understand what it was given
-	kindNotFound    = "not-found"     // no such place
+	kindInput       = "invalid_input" // the tool cannot understand what it was given
+	kindNotFound    = "not_found"     // no such place
 	kindRejected    = "rejected"      // the service refuses the request (4xx)
-	kindLimited     = "rate-limited"  // 429
-	kindServer      = "server-error"  // 5xx
+	kindLimited     = "rate_limited"  // 429
+	kindServer      = "server_error"  // 5xx
 	kindMalformed   = "malformed"     // the answer is not what the service promises
-	kindTooLarge    = "too-large"     // the answer is larger than any honest one
+	kindTooLarge    = "too_large"     // the answer is larger than any honest one
 	kindTimeout     = "timeout"       // no answer in time
 	kindUnreachable = "unreachable"   // no connection, or it broke
 )

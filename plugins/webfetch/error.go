@@ -8,8 +8,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
-// forModel gives a failed fetch its data: kind, url and, where one was refused, address (BI-23). Any other error stays as
-// it is.
+// forModel gives a failed fetch its data: kind, url and, where one was refused, address (BI-23). Any other
+// error stays as it is.
 func forModel(err error) error {
 	var fe *fetch.Error
 	if !errors.As(err, &fe) {

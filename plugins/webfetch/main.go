@@ -1,5 +1,5 @@
-// The webfetch plugin serves the tool webfetch: it gets a page from the public internet, and only from there, and returns
-// its readable text.
+// The webfetch plugin serves the tool webfetch: it gets a page from the public internet, and only from there,
+// and returns its readable text.
 package main
 
 import (

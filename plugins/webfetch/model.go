@@ -9,7 +9,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
-// modelOutput shows the model a short head and the content as text: JSON would escape every line end and quote of it.
+// modelOutput shows the model a short head and the content as text: JSON would escape every line end and
+// quote of it.
 func modelOutput(_ context.Context, in fetch.Input, out fetch.Output) (pluginsdk.ModelOutput, error) {
 	var b strings.Builder
 	line := func(name, value string) {

@@ -159,8 +159,8 @@ func TestBI23_RefusalsAreToolErrors(t *testing.T) {
 	}
 }
 
-// TestB54_CancelReachesTheServer runs the real binary, cancels a call in the middle of the body and waits until the server
-// has seen its connection end; then the same process answers the next call.
+// TestB54_CancelReachesTheServer runs the real binary, cancels a call in the middle of the body and waits
+// until the server has seen its connection end; then the same process answers the next call.
 func TestB54_CancelReachesTheServer(t *testing.T) {
 	gone := make(chan struct{})
 	mux := http.NewServeMux()
@@ -199,7 +199,8 @@ func TestB54_CancelReachesTheServer(t *testing.T) {
 	}
 }
 
-// TestBinary_BadSettings starts the real binary with settings that cannot be: the reason is told, nothing is fetched.
+// TestBinary_BadSettings starts the real binary with settings that cannot be: the reason is told, nothing is
+// fetched.
 func TestBinary_BadSettings(t *testing.T) {
 	h, err := host.Open(t.Context(), host.Config{Eager: true, StateDir: t.TempDir(), Plugins: []host.Plugin{
 		{Path: plugintest.Build(t, ".", "webfetch"), Settings: json.RawMessage(`{"allow":["localhost:80"]}`)}}})

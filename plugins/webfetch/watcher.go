@@ -7,7 +7,8 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
-// watcher logs how the input of a call arrives. It holds nothing and decides nothing: what is refused is refused by the fetch.
+// watcher logs how the input of a call arrives. It holds nothing and decides nothing: what is refused is
+// refused by the fetch.
 type watcher struct{ fetcher *fetch.Fetcher }
 
 func (watcher) start(_ context.Context, call *pluginsdk.Call) error {

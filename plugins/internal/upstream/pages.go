@@ -27,7 +27,8 @@ var pageFiles embed.FS
 //	/redirect/loop      a redirect to itself
 //	/teapot             status 418 with a short page
 //
-// Anything else is a 404 with a page. Redirects are relative, so the handler works below any path. It holds no state.
+// Anything else is a 404 with a page. Redirects are relative, so the handler works below any path. It holds
+// no state.
 func Pages() http.Handler {
 	mux := http.NewServeMux()
 	for path, page := range map[string]struct{ file, contentType string }{
@@ -91,7 +92,8 @@ func redirectPage(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeRedirect leaves the location as it is; [http.Redirect] would make it absolute and lose the stripped prefix.
+// writeRedirect leaves the location as it is; [http.Redirect] would make it absolute and lose the stripped
+// prefix.
 func writeRedirect(w http.ResponseWriter, location string) {
 	w.Header().Set("Location", location)
 	w.WriteHeader(http.StatusFound)

@@ -32,7 +32,8 @@ type body struct {
 	cut   bool // there was more than the limit
 }
 
-// readBody reads and decodes a body up to max decoded bytes. A longer body is cut, a decompression bomb is an error.
+// readBody reads and decodes a body up to max decoded bytes. A longer body is cut, a decompression bomb is an
+// error.
 func readBody(resp *http.Response, max int64, progress func(read, total int64)) (body, error) {
 	raw := &countingReader{r: resp.Body, left: max + sentSlack}
 	decoded, err := decode(resp.Header.Values("Content-Encoding"), raw)
@@ -108,7 +109,8 @@ func max0(n int64) int64 { return max(n, 0) }
 // errSentLimit ends the reading of a body that sends more than it may.
 var errSentLimit = errors.New("sent more than the limit")
 
-// countingReader counts sent bytes and ends at a limit, so that an encoding that yields nothing cannot go on for ever.
+// countingReader counts sent bytes and ends at a limit, so that an encoding that yields nothing cannot go on
+// for ever.
 type countingReader struct {
 	r    io.ReadCloser
 	n    int64

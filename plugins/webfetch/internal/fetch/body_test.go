@@ -69,7 +69,8 @@ func TestT8_Encodings(t *testing.T) {
 	}
 }
 
-// TestT8_Bombs packs 16 MiB of one letter: read no further than the ratio limit, or the byte limit where that is less.
+// TestT8_Bombs packs 16 MiB of one letter: read no further than the ratio limit, or the byte limit where that
+// is less.
 func TestT8_Bombs(t *testing.T) {
 	letters := bytes.Repeat([]byte("a"), 16<<20)
 	for _, name := range []string{"gzip", "deflate", "br", "zstd"} {
@@ -100,7 +101,8 @@ func TestT8_EncodingsRefused(t *testing.T) {
 	}
 }
 
-// TestT8_EndlessBodies never end by themselves: plain chunks, and gzip blocks that hold nothing. Both are read to a limit.
+// TestT8_EndlessBodies never end by themselves: plain chunks, and gzip blocks that hold nothing. Both are
+// read to a limit.
 func TestT8_EndlessBodies(t *testing.T) {
 	empty := bytes.Repeat([]byte{0, 0, 0, 0xff, 0xff}, 1000) // stored blocks of no bytes
 	for name, s := range map[string]struct {
@@ -128,7 +130,8 @@ func TestT8_EndlessBodies(t *testing.T) {
 	}
 }
 
-// TestB54_TotalDeadline stalls in every phase: the fetch ends by its own limit, and the message names the phase.
+// TestB54_TotalDeadline stalls in every phase: the fetch ends by its own limit, and the message names the
+// phase.
 func TestB54_TotalDeadline(t *testing.T) {
 	for phase, s := range map[string]struct{ send, message string }{
 		"no answer":       {"", "waiting for an answer"},
@@ -164,7 +167,8 @@ func TestB54_CallDeadline(t *testing.T) {
 	}
 }
 
-// TestServerFaults has connections that break and headers that are none: the cause is told, at a bounded length.
+// TestServerFaults has connections that break and headers that are none: the cause is told, at a bounded
+// length.
 func TestServerFaults(t *testing.T) {
 	for _, answer := range []string{"", "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\n" + strings.Repeat("x", 9000) + "\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", maxHeaderBytes+5000) + "\r\n\r\n",

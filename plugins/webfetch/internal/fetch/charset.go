@@ -10,9 +10,9 @@ import (
 	"golang.org/x/text/encoding"
 )
 
-// decodeText is the body as valid UTF-8 and the name of the set it was read in: override, else byte order mark, else the
-// header, else a meta element, else UTF-8 if the whole body is, else windows-1252. Broken sequences become U+FFFD; a byte
-// order mark is dropped.
+// decodeText is the body as valid UTF-8 and the name of the set it was read in: override, else byte order
+// mark, else the header, else a meta element, else UTF-8 if the whole body is, else windows-1252. Broken
+// sequences become U+FFFD; a byte order mark is dropped.
 func decodeText(b []byte, contentType, override string) (text, name string, err error) {
 	e, name, certain := charset.DetermineEncoding(b, contentType)
 	switch {

@@ -35,8 +35,8 @@ var errBudget = errors.New("it is over a budget")
 
 func overBudget(what string) error { return fmt.Errorf("%w: %s", errBudget, what) }
 
-// scanBudget walks the tokens once, in linear time, and refuses what would make the parser build far more than the source
-// holds: unclosed formatting is opened again in every block.
+// scanBudget walks the tokens once, in linear time, and refuses what would make the parser build far more
+// than the source holds: unclosed formatting is opened again in every block.
 func scanBudget(ctx context.Context, markup string) error {
 	if len(markup) > maxMarkup {
 		return overBudget(fmt.Sprintf("%d bytes of HTML", len(markup)))
@@ -110,8 +110,9 @@ type cleaner struct {
 	copied   int
 }
 
-// clean removes what is not content, keeps the attributes the converters read, makes URLs absolute, unwraps what is nested
-// too deep, undoes tables that are too large, and refuses a page whose rendering would cost more than the budgets.
+// clean removes what is not content, keeps the attributes the converters read, makes URLs absolute, unwraps
+// what is nested too deep, undoes tables that are too large, and refuses a page whose rendering would cost
+// more than the budgets.
 func clean(root *html.Node, page *url.URL) error {
 	c := &cleaner{base: baseURL(root, page)}
 	c.children(root, 0, 0, false)
@@ -229,7 +230,8 @@ func baseURL(root *html.Node, page *url.URL) *url.URL {
 	return page
 }
 
-// unwrap puts n's children in its place; a block leaves a line break behind it. It returns the first of what took n's place.
+// unwrap puts n's children in its place; a block leaves a line break behind it. It returns the first of what
+// took n's place.
 func unwrap(n *html.Node, block bool, next *html.Node) *html.Node {
 	parent := n.Parent
 	if block {
@@ -250,7 +252,8 @@ func unwrap(n *html.Node, block bool, next *html.Node) *html.Node {
 	return next
 }
 
-// mergeText joins n's text children that stand side by side, in linear time: the converter does it in quadratic time.
+// mergeText joins n's text children that stand side by side, in linear time: the converter does it in
+// quadratic time.
 func mergeText(n *html.Node) {
 	for child := n.FirstChild; child != nil; child = child.NextSibling {
 		next := child.NextSibling

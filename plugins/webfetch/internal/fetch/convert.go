@@ -17,8 +17,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// minArticle is how many code points an article needs, blanks aside; a shorter one is taken for a miss and the whole page
-// is converted.
+// minArticle is how many code points an article needs, blanks aside; a shorter one is taken for a miss and
+// the whole page is converted.
 const minArticle = 200
 
 // document is a page as text.
@@ -31,9 +31,9 @@ type document struct {
 	note    string
 }
 
-// pageConverter turns HTML into text, at most a few pages at once so that other calls keep a core. The libraries underneath
-// take no context, so every page is held to the budgets of clean.go before they see it; a page over one is stripped of its
-// tags instead, which is linear.
+// pageConverter turns HTML into text, at most a few pages at once so that other calls keep a core. The
+// libraries underneath take no context, so every page is held to the budgets of clean.go before they see it;
+// a page over one is stripped of its tags instead, which is linear.
 type pageConverter struct {
 	slots   chan struct{}
 	running sync.WaitGroup
@@ -43,8 +43,8 @@ func newPageConverter() *pageConverter {
 	return &pageConverter{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))}
 }
 
-// html converts markup. It returns when ctx ends, at the latest; the conversion itself then ends by its own budgets.
-// The error is ctx's.
+// html converts markup. It returns when ctx ends, at the latest; the conversion itself then ends by its own
+// budgets. The error is ctx's.
 func (c *pageConverter) html(ctx context.Context, markup string, page *url.URL, opt options) (document, error) {
 	select {
 	case c.slots <- struct{}{}:
@@ -52,7 +52,8 @@ func (c *pageConverter) html(ctx context.Context, markup string, page *url.URL, 
 		return document{}, ctx.Err()
 	}
 	done := make(chan document, 1)
-	// The goroutine ends when the page is converted: within the budgets of clean.go, whatever the page is. wait joins it.
+	// The goroutine ends when the page is converted: within the budgets of clean.go, whatever the page is.
+	// wait joins it.
 	c.running.Go(func() {
 		defer func() { <-c.slots }()
 		done <- convertPage(ctx, markup, page, opt)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// cpuTime is the processor time this process has used: unlike the wall's it does not grow with the load of the machine.
+// cpuTime is the processor time this process has used: unlike the wall's it does not grow with the load of
+// the machine.
 func cpuTime(t testing.TB) time.Duration {
 	t.Helper()
 	var u syscall.Rusage

@@ -21,13 +21,14 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// dialer connects to a host if the guard accepts every address of it (BI-24), or to those that the operator allowed, and asks the guard again with the concrete
-// address of the socket just before it connects (BI-25): a name that answers differently the second time gains nothing.
+// dialer connects to a host if the guard accepts every address of it (BI-24), or to those that the operator
+// allowed, and asks the guard again with the concrete address of the socket just before it connects (BI-25):
+// a name that answers differently the second time gains nothing.
 type dialer struct {
 	guard    *guard
 	resolver Resolver
-	// intercept, if not nil, runs for an address the guard accepted, in place of nothing: an error from it keeps the
-	// socket from connecting. Tests use it to see what would be dialled.
+	// intercept, if not nil, runs for an address the guard accepted, in place of nothing: an error from it
+	// keeps the socket from connecting. Tests use it to see what would be dialled.
 	intercept func(network, address string) error
 }
 

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// embeddedIPv4 decodes an IPv6 address that carries an IPv4 address: mapped, compatible, translated, NAT64 (well-known and
-// local-use), 6to4, Teredo (the client) and ISATAP. It does not decide anything.
+// embeddedIPv4 decodes an IPv6 address that carries an IPv4 address: mapped, compatible, translated, NAT64
+// (well-known and local-use), 6to4, Teredo (the client) and ISATAP. It does not decide anything.
 func embeddedIPv4(ip netip.Addr) (form string, inner netip.Addr, ok bool) {
 	if !ip.Is6() {
 		return "", netip.Addr{}, false
@@ -36,8 +36,8 @@ func embeddedIPv4(ip netip.Addr) (form string, inner netip.Addr, ok bool) {
 	return "", netip.Addr{}, false
 }
 
-// nat64Embedded is the IPv4 address inside an address of a NAT64 prefix of the given length (RFC 6052: 32, 40, 48, 56, 64
-// or 96 bits; byte 8 is always zero and skipped).
+// nat64Embedded is the IPv4 address inside an address of a NAT64 prefix of the given length (RFC 6052: 32,
+// 40, 48, 56, 64 or 96 bits; byte 8 is always zero and skipped).
 func nat64Embedded(ip netip.Addr, bits int) (netip.Addr, bool) {
 	if !ip.Is6() || !nat64Length(bits) {
 		return netip.Addr{}, false

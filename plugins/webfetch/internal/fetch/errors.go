@@ -50,8 +50,8 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("fetch %s: %s", e.URL, e.Msg) }
 func (e *Error) Unwrap() error { return e.Err }
 
-// transferError names the cause of a failed request or read: the call's end first, then refusals from the dial,
-// then everything else as a connection fault.
+// transferError names the cause of a failed request or read: the call's end first, then refusals from the
+// dial, then everything else as a connection fault.
 func transferError(ctx context.Context, u *url.URL, limit time.Duration, doing string, err error) error {
 	shown := showURL(u)
 	if ctx.Err() != nil {
@@ -90,7 +90,8 @@ func showURL(u *url.URL) string {
 	return cutBytes(cp.String(), maxShownURL)
 }
 
-// showRaw is a URL that may not parse, for a message: what stands before an @ may be a password and is left out.
+// showRaw is a URL that may not parse, for a message: what stands before an @ may be a password and is left
+// out.
 func showRaw(raw string) string {
 	if at := strings.LastIndexByte(raw, '@'); at >= 0 {
 		raw = "..." + raw[at:]

@@ -1,5 +1,5 @@
-// Package fetch gets a page from the public internet, and only from there, and makes readable text of it. It is the work
-// of the webfetch plugin without the plugin.
+// Package fetch gets a page from the public internet, and only from there, and makes readable text of it. It
+// is the work of the webfetch plugin without the plugin.
 package fetch
 
 import (
@@ -25,9 +25,9 @@ const (
 // errTotalTime is the cause of a context that ran into the fetch's own time limit.
 var errTotalTime = errors.New("total time limit")
 
-// Fetcher fetches one page a call. It keeps nothing between calls but the count of running conversions: every call has a
-// transport of its own, without cookies, proxy, client certificates or kept connections. Safe for concurrent use.
-// Make one with Settings.Fetcher.
+// Fetcher fetches one page a call. It keeps nothing between calls but the count of running conversions: every
+// call has a transport of its own, without cookies, proxy, client certificates or kept connections. Safe for
+// concurrent use. Make one with Settings.Fetcher.
 type Fetcher struct {
 	dialer    dialer
 	userAgent string
@@ -44,10 +44,11 @@ type response struct {
 	redirects []Redirect
 }
 
-// Fetch gets in.URL and makes text of it. progress, if not nil, is called now and then with the decoded bytes read and
-// the length the server announced (0 if unknown), never concurrently.
+// Fetch gets in.URL and makes text of it. progress, if not nil, is called now and then with the decoded bytes
+// read and the length the server announced (0 if unknown), never concurrently.
 //
-// It ends with ctx or after the total time limit, whichever is first, in every phase (b54). Errors are *Error.
+// It ends with ctx or after the total time limit, whichever is first, in every phase (b54). Errors are
+// *Error.
 func (f *Fetcher) Fetch(ctx context.Context, in Input, progress func(read, total int64)) (*Output, error) {
 	opt, err := in.options()
 	if err != nil {
@@ -76,7 +77,8 @@ func (f *Fetcher) Fetch(ctx context.Context, in Input, progress func(read, total
 // Timeout is the total time limit of one fetch.
 func (f *Fetcher) Timeout() time.Duration { return f.timeout }
 
-// Check says what is wrong with a URL, as far as that can be told without looking its host up. The error is an *Error.
+// Check says what is wrong with a URL, as far as that can be told without looking its host up. The error is
+// an *Error.
 func (f *Fetcher) Check(rawURL string) error {
 	_, err := parseTarget(rawURL, nil, f.dialer.guard)
 	return err

@@ -9,8 +9,8 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// guard decides which concrete addresses may be dialled: public ones on ports 80 and 443, and what the operator allowed
-// by exact address and port. It is never changed after newGuard and safe for concurrent use.
+// guard decides which concrete addresses may be dialled: public ones on ports 80 and 443, and what the
+// operator allowed by exact address and port. It is never changed after newGuard and safe for concurrent use.
 type guard struct {
 	allow  []netip.AddrPort // exact, unmapped
 	nat    []netip.Prefix   // the network's NAT64 prefixes: judged by the IPv4 address inside
@@ -41,9 +41,9 @@ var azureWireServer = netip.AddrFrom4([4]byte{168, 63, 129, 16})
 
 // check is nil if ap may be dialled, else an *addressError.
 //
-// Order: zones are refused; a mapped IPv4 address is taken as IPv4 (netip's prefix tests are false for it otherwise);
-// the allow list; NAT64 prefixes of this network by the IPv4 address inside; ISATAP tails by the IPv4 address inside;
-// the public ranges.
+// Order: zones are refused; a mapped IPv4 address is taken as IPv4 (netip's prefix tests are false for it
+// otherwise); the allow list; NAT64 prefixes of this network by the IPv4 address inside; ISATAP tails by the
+// IPv4 address inside; the public ranges.
 func (g *guard) check(ap netip.AddrPort) error {
 	ip := ap.Addr()
 	if ip.Zone() != "" {
@@ -87,7 +87,8 @@ func (g *guard) allowed(ips []netip.Addr, port uint16) []netip.Addr {
 	return own
 }
 
-// allowsPort tells whether any address could be dialled on port, so that a URL can be refused before a name is looked up.
+// allowsPort tells whether any address could be dialled on port, so that a URL can be refused before a name
+// is looked up.
 func (g *guard) allowsPort(port uint16) bool {
 	return slices.Contains(defaultPorts[:], port) ||
 		slices.ContainsFunc(g.allow, func(ap netip.AddrPort) bool { return ap.Port() == port })

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestBI24_RefusedAddresses has at least one address of every range of section 9.2 of the research page, at both its ends
-// where it is not a power of ten.
+// TestBI24_RefusedAddresses has at least one address of every range of section 9.2 of the research page, at
+// both its ends where it is not a power of ten.
 func TestBI24_RefusedAddresses(t *testing.T) {
 	g := newGuard(nil, nil)
 	for text, reason := range map[string]string{

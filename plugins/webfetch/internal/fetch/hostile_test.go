@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// hostilePages are built to cost a parser, an extractor or a markdown converter far more than their size. Their long parts
-// are scale times shorter than what the budgets take.
+// hostilePages are built to cost a parser, an extractor or a markdown converter far more than their size.
+// Their long parts are scale times shorter than what the budgets take.
 func hostilePages(scale int) map[string]string {
 	r := func(unit string, n int) string {
 		if n >= 5_000 {
@@ -92,9 +92,10 @@ func hostilePages(scale int) map[string]string {
 	}
 }
 
-// TestT7_HostilePagesEnd converts every page in the goroutine's own function, so that what is measured is not cut short by
-// a deadline: this is how much processor time the work can take after its call is over. Measured without the race detector: 1.6 s at
-// most, the median 0.1 s. As text the pages are a quarter as long, with the race detector a sixteenth, which still finds what is quadratic.
+// TestT7_HostilePagesEnd converts every page in the goroutine's own function, so that what is measured is not
+// cut short by a deadline: this is how much processor time the work can take after its call is over. Measured
+// without the race detector: 1.6 s at most, the median 0.1 s. As text the pages are a quarter as long, with
+// the race detector a sixteenth, which still finds what is quadratic.
 func TestT7_HostilePagesEnd(t *testing.T) {
 	const bound = 5 * time.Second
 	scales := map[string]int{formatMarkdown: 1, formatText: 4}
@@ -120,8 +121,8 @@ func TestT7_HostilePagesEnd(t *testing.T) {
 	}
 }
 
-// FuzzConvert holds any page to the same: an end, no panic, valid text. A panic inside the libraries is a note and not a
-// panic, so the fuzz fails on one too.
+// FuzzConvert holds any page to the same: an end, no panic, valid text. A panic inside the libraries is a
+// note and not a panic, so the fuzz fails on one too.
 func FuzzConvert(f *testing.F) {
 	for _, markup := range hostilePages(1000) {
 		f.Add(markup[:min(len(markup), 2000)])

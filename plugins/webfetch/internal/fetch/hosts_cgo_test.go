@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestBI25_HostileHostsCResolver asks the C resolver, which reads 127.1, 0x7f000001 and the like as addresses. Its choice
-// is made once a process, by the environment, so the test runs itself again. Only names it reads as numbers are asked,
-// and only in a build that has it: Go's own would ask a name server.
+// TestBI25_HostileHostsCResolver asks the C resolver, which reads 127.1, 0x7f000001 and the like as
+// addresses. Its choice is made once a process, by the environment, so the test runs itself again. Only names
+// it reads as numbers are asked, and only in a build that has it: Go's own would ask a name server.
 func TestBI25_HostileHostsCResolver(t *testing.T) {
 	const again = "WEBFETCH_TEST_C_RESOLVER"
 	if os.Getenv(again) == "" {

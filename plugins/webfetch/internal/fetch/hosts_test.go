@@ -13,7 +13,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// hostileHosts are ways to write an address of this machine or its network, from public reports (research 9.2).
+// hostileHosts are ways to write an address of this machine or its network, from public reports (research
+// 9.2).
 var hostileHosts = []string{
 	"http://127.0.0.1/", "http://0.0.0.0/", "http://10.1.2.3/", "http://169.254.169.254/latest/meta-data/", "http://100.100.100.200/",
 	"http://192.0.0.192/", "http://168.63.129.16/", "http://224.0.0.1/", "http://255.255.255.255/", "https://127.0.0.1/",

@@ -16,8 +16,8 @@ const (
 	maxContent   = 16 << 20 // bytes of one page's markdown
 )
 
-// markdown renders a cleaned tree, which it changes. It ends with ctx or after markdownTime: a renderer in front of all
-// others answers for every node from then on.
+// markdown renders a cleaned tree, which it changes. It ends with ctx or after markdownTime: a renderer in
+// front of all others answers for every node from then on.
 func markdown(ctx context.Context, n *html.Node) (string, error) {
 	conv := converter.NewConverter(converter.WithPlugins(
 		base.NewBasePlugin(),
@@ -51,8 +51,8 @@ func markdown(ctx context.Context, n *html.Node) (string, error) {
 	return string(out), nil
 }
 
-// prepare does in linear time what the converter would do in quadratic time: it removes what is not rendered and joins the
-// text that is left side by side.
+// prepare does in linear time what the converter would do in quadratic time: it removes what is not rendered
+// and joins the text that is left side by side.
 func prepare(n *html.Node) {
 	for child := n.FirstChild; child != nil; {
 		next := child.NextSibling

@@ -123,7 +123,8 @@ func TestBI27_RedirectWithoutLocation(t *testing.T) {
 	}
 }
 
-// TestRequestIsPlain checks what is sent: no cookie of an earlier answer, no user, no fragment, our own headers.
+// TestRequestIsPlain checks what is sent: no cookie of an earlier answer, no user, no fragment, our own
+// headers.
 func TestRequestIsPlain(t *testing.T) {
 	var got []*http.Request
 	base, f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,7 +16,8 @@ const (
 	sniffLen       = 1024
 )
 
-// render makes the output of a body: what kind of content it is, in which character set, as which text, which part.
+// render makes the output of a body: what kind of content it is, in which character set, as which text, which
+// part.
 func (f *Fetcher) render(ctx context.Context, res *response, b body, opt options) (*Output, error) {
 	status := res.http.StatusCode
 	out := &Output{
@@ -75,8 +76,8 @@ func (out *Output) fill(doc document, more bool, opt options) {
 	}
 }
 
-// slice is the part of s from the offset-th code point, at most limit of them; next is the offset behind it and total the
-// length of s. Parts taken one after the other make up s.
+// slice is the part of s from the offset-th code point, at most limit of them; next is the offset behind it
+// and total the length of s. Parts taken one after the other make up s.
 func slice(s string, offset, limit int) (part string, next, total int) {
 	total = utf8.RuneCountInString(s)
 	if offset >= total {
@@ -105,8 +106,8 @@ type contentKind struct {
 	binary bool // not to be shown as text
 }
 
-// classify goes by the declared type; by the bytes where none or a meaningless one is declared. Text full of zero bytes
-// is binary unless its character set has them.
+// classify goes by the declared type; by the bytes where none or a meaningless one is declared. Text full of
+// zero bytes is binary unless its character set has them.
 func classify(contentType string, b []byte) contentKind {
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil || media == "" || media == "application/octet-stream" || !strings.Contains(media, "/") {

@@ -17,7 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGolden compares what the recorded pages become with testdata, in every format. The server's address is written HOST.
+// TestGolden compares what the recorded pages become with testdata, in every format. The server's address is
+// written HOST.
 func TestGolden(t *testing.T) {
 	base, f := serve(t, upstream.Handler(), Settings{})
 	host := strings.TrimPrefix(base, "http://")

@@ -17,8 +17,9 @@ const (
 
 // Settings are the operator's. The zero value fetches public addresses only.
 type Settings struct {
-	// Allow names addresses that may be fetched although they are not public or the port is not 80 or 443: exact
-	// "address:port" pairs such as "127.0.0.1:8080" or "[::1]:8080". Names are not taken: the check is on what is dialled.
+	// Allow names addresses that may be fetched although they are not public or the port is not 80 or 443:
+	// exact "address:port" pairs such as "127.0.0.1:8080" or "[::1]:8080". Names are not taken: the check is
+	// on what is dialled.
 	Allow []string `json:"allow,omitempty" jsonschema_description:"Addresses that may be fetched although they are not public: exact address:port pairs such as 127.0.0.1:8080"`
 	// UserAgent is sent with every request. If empty, the plugin names itself.
 	UserAgent string `json:"userAgent,omitempty" jsonschema_description:"The User-Agent header of every request"`
@@ -26,9 +27,9 @@ type Settings struct {
 	Timeout string `json:"timeout,omitempty" jsonschema_description:"Time limit of one whole fetch such as 30s (the default); at most 10m"`
 	// MaxBytes bounds a body after decompression; what is longer is cut. If 0, 8 MiB; at most 32 MiB.
 	MaxBytes int64 `json:"maxBytes,omitempty" jsonschema:"minimum=0,maximum=33554432" jsonschema_description:"Bytes of a body after decompression; a longer one is cut. Default 8388608"`
-	// NATPrefixes are the NAT64 prefixes of this network (32, 40, 48, 56, 64 or 96 bits): an address in one is judged by
-	// the IPv4 address inside. Without one, such an address in 2000::/3 cannot be told from any other, and 64:ff9b::/96
-	// is refused.
+	// NATPrefixes are the NAT64 prefixes of this network (32, 40, 48, 56, 64 or 96 bits): an address in one
+	// is judged by the IPv4 address inside. Without one, such an address in 2000::/3 cannot be told from any
+	// other, and 64:ff9b::/96 is refused.
 	NATPrefixes []string `json:"natPrefixes,omitempty" jsonschema_description:"NAT64 prefixes of this network such as 64:ff9b::/96; addresses in them are judged by the IPv4 address inside"`
 }
 

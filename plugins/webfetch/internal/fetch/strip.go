@@ -7,8 +7,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// stripTags is the text of markup without a tree: for pages the parser refuses (512 open elements) or that are over a
-// budget. Linear in the markup; it stops early when ctx ends. Blocks end lines, pre keeps its blanks, entities are decoded.
+// stripTags is the text of markup without a tree: for pages the parser refuses (512 open elements) or that
+// are over a budget. Linear in the markup; it stops early when ctx ends. Blocks end lines, pre keeps its
+// blanks, entities are decoded.
 func stripTags(ctx context.Context, markup string) document {
 	z := html.NewTokenizer(strings.NewReader(markup))
 	s := &stripper{}

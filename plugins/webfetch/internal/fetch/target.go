@@ -9,8 +9,8 @@ import (
 
 const maxURL = 8 << 10 // bytes of a URL we send
 
-// parseTarget parses and checks a URL before anything is looked up (BI-23, BI-24). The same check runs on every redirect.
-// What the host's name stands for is decided at the dial, not here.
+// parseTarget parses and checks a URL before anything is looked up (BI-23, BI-24). The same check runs on
+// every redirect. What the host's name stands for is decided at the dial, not here.
 func parseTarget(raw string, base *url.URL, g *guard) (*url.URL, error) {
 	if len(raw) > maxURL {
 		return nil, &Error{Kind: kindURL, URL: showRaw(raw), Msg: fmt.Sprintf("the URL has %d bytes; at most %d are sent", len(raw), maxURL)}
