@@ -97,9 +97,9 @@ func (b *budget) keyword(k string, v any) bool {
 	return false
 }
 
-// estimate computes how many nodes are looked at for one place of a document, at worst: the node itself and all that
-// apply at the same place ($ref, allOf, anyOf and so on), each as often as it is reached (T2). Memoised, so it is linear.
-// A node that reaches itself at the same place would never end.
+// estimate computes how many nodes are looked at for one place of a document, at worst: the node itself and
+// all that apply at the same place ($ref, allOf, anyOf and so on), each as often as it is reached (T2).
+// Memoised, so it is linear. A node that reaches itself at the same place would never end.
 func estimate(n *node) error {
 	switch {
 	case n.visits > 0:

@@ -20,7 +20,8 @@ var (
 	namedSchemas  = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 )
 
-// census goes through the places where schemas stand, so a property that is called "definitions" is none of the keyword's.
+// census goes through the places where schemas stand, so a property that is called "definitions" is none of
+// the keyword's.
 type census struct {
 	root      any
 	places    map[string]struct{} // pointers of schemas

@@ -9,7 +9,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Schema is a compiled JSON Schema; safe for concurrent use. A nil Schema accepts everything and fills nothing.
+// Schema is a compiled JSON Schema; safe for concurrent use. A nil Schema accepts everything and fills
+// nothing.
 type Schema struct {
 	root     *node
 	warnings []string
@@ -36,8 +37,8 @@ func (e *CompileError) Error() string {
 	return "at " + e.Path + ": " + e.Cause
 }
 
-// Compile checks the budgets of a schema (T2 to T4), compiles it and checks its defaults. An empty text is nil, nil.
-// Errors: *SyntaxError, *LimitError, *CompileError, *PanicError.
+// Compile checks the budgets of a schema (T2 to T4), compiles it and checks its defaults. An empty text is
+// nil, nil. Errors: *SyntaxError, *LimitError, *CompileError, *PanicError.
 func Compile(text []byte) (*Schema, error) { return CompileWith(text, Options{}) }
 
 // CompileWith is Compile with options.
@@ -73,7 +74,8 @@ func CompileWith(text []byte, opt Options) (s *Schema, err error) {
 	return &Schema{root: root, warnings: b.warnings}, nil
 }
 
-// Warnings are what is odd about the schema but did not refuse it: defaults that are not filled, repeated names.
+// Warnings are what is odd about the schema but did not refuse it: defaults that are not filled, repeated
+// names.
 func (s *Schema) Warnings() []string {
 	if s == nil {
 		return nil
@@ -165,8 +167,9 @@ func metaError(tree *jsonschema.ValidationError) error {
 	return &CompileError{Path: t.pointer(), Cause: "not valid JSON Schema: " + cut(text, maxPath)}
 }
 
-// builder makes the nodes of a schema from what the engine compiled and from the decoded schema beside it, which
-// holds what the engine does not keep: the order of properties, annotations beside $ref, nullable, x-sensitive.
+// builder makes the nodes of a schema from what the engine compiled and from the decoded schema beside it,
+// which holds what the engine does not keep: the order of properties, annotations beside $ref, nullable,
+// x-sensitive.
 type builder struct {
 	doc      any
 	notes    *notes
@@ -215,8 +218,8 @@ func (b *builder) warn(format string, args ...any) {
 	}
 }
 
-// raw finds the decoded schema of an engine's schema by its location, and its pointer. Remote ones, which can only be
-// the built-in meta-schemas, are refused.
+// raw finds the decoded schema of an engine's schema by its location, and its pointer. Remote ones, which can
+// only be the built-in meta-schemas, are refused.
 func (b *builder) raw(s *jsonschema.Schema) (map[string]any, string) {
 	address, fragment, _ := strings.Cut(s.Location, "#")
 	pointer := unescapeFragment(fragment)
@@ -228,7 +231,8 @@ func (b *builder) raw(s *jsonschema.Schema) (map[string]any, string) {
 	return m, pointer
 }
 
-// reach calls set for every node from which one that has is true for can be reached over the edges, itself included.
+// reach calls set for every node from which one that has is true for can be reached over the edges, itself
+// included.
 func reach(all []*node, edges func(*node) []*node, has func(*node) bool, set func(*node)) {
 	from := make(map[*node][]*node)
 	var todo []*node

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// decimal is a JSON number taken apart without arithmetic: 0.d1d2d3... times ten to the power of point, where d1 and the
-// last digit are not 0. The digits are head followed by tail, both parts of the number's text. Zero has no digits.
-// Comparing two takes time linear in their digits, whatever their exponents (T1).
+// decimal is a JSON number taken apart without arithmetic: 0.d1d2d3... times ten to the power of point, where
+// d1 and the last digit are not 0. The digits are head followed by tail, both parts of the number's text.
+// Zero has no digits. Comparing two takes time linear in their digits, whatever their exponents (T1).
 type decimal struct {
 	text       json.Number
 	negative   bool

@@ -23,9 +23,10 @@ const (
 	presetBroken // not filled; only where the compilation is lenient
 )
 
-// FillDefaults fills absent properties that have a default: in properties, items, map values, and through $ref and
-// allOf; nothing under anyOf, oneOf, not and if, and no parent is invented. A property's default is its own, else that
-// of its $ref or allOf. They are appended to the bytes in the order of the schema, and the value has them too.
+// FillDefaults fills absent properties that have a default: in properties, items, map values, and through
+// $ref and allOf; nothing under anyOf, oneOf, not and if, and no parent is invented. A property's default is
+// its own, else that of its $ref or allOf. They are appended to the bytes in the order of the schema, and the
+// value has them too.
 func (s *Schema) FillDefaults(d *Document) {
 	if s == nil || !s.root.hasDefault {
 		return
@@ -181,8 +182,8 @@ func (b *builder) presets() error {
 	return nil
 }
 
-// firstPreset is the node's own default, else the first one of what applies with it; memoised. The graph has no cycle at
-// one place, so it ends.
+// firstPreset is the node's own default, else the first one of what applies with it; memoised. The graph has
+// no cycle at one place, so it ends.
 func (n *node) firstPreset() *preset {
 	if n.fillKnown {
 		return n.fill

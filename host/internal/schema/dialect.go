@@ -16,8 +16,9 @@ var dialects = map[string]*jsonschema.Draft{
 	"json-schema.org/draft-04/schema":      jsonschema.Draft4,
 }
 
-// dialectOf says which draft a schema is read as (S-2): what $schema names; without it 2020-12, unless array-form items,
-// definitions or dependencies at the place of a keyword show that it was written for draft-07.
+// dialectOf says which draft a schema is read as (S-2): what $schema names; without it 2020-12, unless
+// array-form items, definitions or dependencies at the place of a keyword show that it was written for
+// draft-07.
 func dialectOf(v any, showsDraft7 bool) (*jsonschema.Draft, error) {
 	root, ok := v.(map[string]any)
 	if !ok {

@@ -17,10 +17,10 @@ type Document struct {
 	spent  bool // filling the defaults ran out of steps
 }
 
-// Parse reads exactly one JSON value of RFC 8259: no comments, nothing after it, no lone surrogates, only UTF-8.
-// Of members with the same name the last wins, and Bytes holds that one only; Duplicates names them.
-// The text is kept: the caller must not change it afterwards.
-// Errors: *SyntaxError, *LimitError; both with offset, line and column.
+// Parse reads exactly one JSON value of RFC 8259: no comments, nothing after it, no lone surrogates, only
+// UTF-8. Of members with the same name the last wins, and Bytes holds that one only; Duplicates names them.
+// The text is kept: the caller must not change it afterwards. Errors: *SyntaxError, *LimitError; both with
+// offset, line and column.
 func Parse(text []byte, lim Limits) (*Document, error) {
 	return parse(text, lim, nil)
 }
@@ -54,8 +54,8 @@ func parse(text []byte, lim Limits, n *notes) (*Document, error) {
 	return &Document{text: text, value: v, values: s.values, edits: s.root, dups: s.root != nil}, nil
 }
 
-// Bytes are the text with the changes made since (defaults, repairs, dropped duplicates); everything else byte for byte,
-// so number spelling, key order and white space are the author's. Not to be changed.
+// Bytes are the text with the changes made since (defaults, repairs, dropped duplicates); everything else
+// byte for byte, so number spelling, key order and white space are the author's. Not to be changed.
 func (d *Document) Bytes() []byte {
 	if d.edits == nil {
 		return d.text
@@ -66,7 +66,8 @@ func (d *Document) Bytes() []byte {
 	return d.bytes
 }
 
-// Value is the decoded value, changes included: map[string]any, []any, string, json.Number, bool, nil. Not to be changed.
+// Value is the decoded value, changes included: map[string]any, []any, string, json.Number, bool, nil. Not to
+// be changed.
 func (d *Document) Value() any { return d.value }
 
 // Duplicates are the JSON Pointers of members whose name came more than once, sorted, at most 100 of

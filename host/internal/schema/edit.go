@@ -9,8 +9,8 @@ import (
 // maxDuplicates bounds what Duplicates returns.
 const maxDuplicates = 100
 
-// edit is what changes at one place of a text and below it. Places are named by step, so nothing needs to know
-// where in the text they are until the new text is made, in one pass.
+// edit is what changes at one place of a text and below it. Places are named by step, so nothing needs to
+// know where in the text they are until the new text is made, in one pass.
 type edit struct {
 	replace []byte         // if not nil, stands in the place of the value
 	remove  bool           // the member goes, with its name

@@ -120,7 +120,8 @@ func FuzzValidateAgrees(f *testing.F) {
 	})
 }
 
-// FuzzCompileValidate has no expectation but that nothing panics, no budget is passed and the bytes always hold the value.
+// FuzzCompileValidate has no expectation but that nothing panics, no budget is passed and the bytes always
+// hold the value.
 func FuzzCompileValidate(f *testing.F) {
 	for _, c := range []struct{ schema, input string }{
 		{smallSchema, smallInput}, {largeSchema, largeInput}, {`{"$ref":"#"}`, `1`}, {`{"multipleOf":1e-400}`, `[1e400]`},

@@ -43,7 +43,8 @@ func equalNumbers(a, b json.Number) bool {
 	return x.compare(&y) == 0
 }
 
-// hasher hashes decoded values so that equal values have equal hashes. Its seed is random: nobody can aim at collisions.
+// hasher hashes decoded values so that equal values have equal hashes. Its seed is random: nobody can aim at
+// collisions.
 type hasher struct {
 	hash   maphash.Hash
 	values int // how many were hashed, for the budget
@@ -105,7 +106,8 @@ func (h *hasher) number(n json.Number) {
 	h.string(d.tail)
 }
 
-// duplicate finds two equal items: their indexes, or ok false. Its time is linear in the values, which h counts.
+// duplicate finds two equal items: their indexes, or ok false. Its time is linear in the values, which h
+// counts.
 func (h *hasher) duplicate(items []any) (i, j int, ok bool) {
 	seen := make(map[uint64][]int, len(items))
 	for j, item := range items {

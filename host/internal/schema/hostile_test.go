@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// hostileSchemas are built to cost far more than their size. A refusal names a word of the reason; "" means it may load.
+// hostileSchemas are built to cost far more than their size. A refusal names a word of the reason; "" means
+// it may load.
 var hostileSchemas = []struct{ name, text, refused string }{
 	{"T2 doubling allOf", `{"$defs":{` + repeat(22, ",", func(i int) string {
 		return fmt.Sprintf(`"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`, i, i+1, i+1)
@@ -92,7 +93,8 @@ var hostileSchemas = []struct{ name, text, refused string }{
 	{"number", `5`, "not valid JSON Schema"},
 }
 
-// The budget is 50 ms and 32 MiB; time is counted in CPU time of the process, the best of up to ten, as the machine may be busy.
+// The budget is 50 ms and 32 MiB; time is counted in CPU time of the process, the best of up to ten, as the
+// machine may be busy.
 func TestT2T3T4_HostileSchemas(t *testing.T) {
 	limit := 50 * time.Millisecond
 	if raceEnabled {

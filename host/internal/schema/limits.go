@@ -49,7 +49,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("line %d, column %d: expected %s, got %s", e.Line, e.Column, e.Expected, e.Got)
 }
 
-// PanicError is a panic of an engine that was caught (T1). It is a bug here or there, never the fault of the input's author alone.
+// PanicError is a panic of an engine that was caught (T1). It is a bug here or there, never the fault of the
+// input's author alone.
 type PanicError struct {
 	Op    string // "compile", "defaults", "validate" or "mask"
 	Value any

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Eight times the document takes about eight times as long, never sixty-four: for every shape that could be quadratic.
+// Eight times the document takes about eight times as long, never sixty-four: for every shape that could be
+// quadratic.
 func TestLinear(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector's own costs are not linear")

@@ -42,8 +42,8 @@ func typeOf(v any) typeSet {
 	return typeObject
 }
 
-// node is one schema, ready to be walked. Absent keywords are zero. Nodes form a graph with cycles and never change
-// after Compile.
+// node is one schema, ready to be walked. Absent keywords are zero. Nodes form a graph with cycles and never
+// change after Compile.
 type node struct {
 	s         *jsonschema.Schema // plain keywords are read from here
 	path      string             // JSON Pointer in the schema

@@ -29,8 +29,8 @@ type pattern struct {
 
 func (p *pattern) String() string { return p.text }
 
-// MatchString makes a pattern the engine's Regexp. The engine uses it only where it checks a schema against its
-// meta-schema; too long a string does not match.
+// MatchString makes a pattern the engine's Regexp. The engine uses it only where it checks a schema against
+// its meta-schema; too long a string does not match.
 func (p *pattern) MatchString(s string) bool {
 	matched, affordable := p.match(s)
 	return matched && affordable
@@ -57,7 +57,8 @@ type patterns struct {
 	total  int
 }
 
-// compile is the engine's RegexpEngine. Errors: what the pattern has too much of, or why neither engine reads it.
+// compile is the engine's RegexpEngine. Errors: what the pattern has too much of, or why neither engine reads
+// it.
 func (ps *patterns) compile(text string) (jsonschema.Regexp, error) {
 	if p := ps.byText[text]; p != nil {
 		return p, nil
@@ -100,8 +101,9 @@ func newPattern(text string) (*pattern, error) {
 	return &pattern{text: text, re2: re, size: len(prog.Inst)}, nil
 }
 
-// newBacktracking compiles what RE2 does not. regexp2 has no step budget, only a deadline for each match, which it checks
-// every 100 ms at worst; so a string's length is bounded as for RE2, with four steps for each byte of the pattern.
+// newBacktracking compiles what RE2 does not. regexp2 has no step budget, only a deadline for each match,
+// which it checks every 100 ms at worst; so a string's length is bounded as for RE2, with four steps for each
+// byte of the pattern.
 func newBacktracking(text string) (*pattern, error) {
 	re, err := regexp2.Compile(text, regexp2.ECMAScript)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 // scanner decodes one JSON text in one pass. Its recursion is bounded by Limits.Depth.
 //
-// Members and items are gathered on two stacks that all levels share, so every map and slice is made once, at its size.
-// Strings without escapes, and all numbers, are parts of the text and cost no copy.
+// Members and items are gathered on two stacks that all levels share, so every map and slice is made once, at
+// its size. Strings without escapes, and all numbers, are parts of the text and cost no copy.
 type scanner struct {
 	text   string
 	pos    int
@@ -217,8 +217,8 @@ func (s *scanner) drop(keys []string, level int) {
 	}
 }
 
-// settle ends the object at the level. While it was read, edits below its members went by name and ordinal, so that those
-// of an overwritten member are not taken for the later one's; from here on they go by name.
+// settle ends the object at the level. While it was read, edits below its members went by name and ordinal,
+// so that those of an overwritten member are not taken for the later one's; from here on they go by name.
 func (s *scanner) settle(level int) {
 	e := s.root
 	if level > 0 {

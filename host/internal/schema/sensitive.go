@@ -8,9 +8,10 @@ const mask = "***"
 // Sensitive reports whether the schema marks anything as x-sensitive or writeOnly (b15).
 func (s *Schema) Sensitive() bool { return s != nil && s.root.hasSensitive }
 
-// Mask returns the document's bytes with "***" in the place of every sensitive value, everything else byte for byte.
-// A value is sensitive if any part of the schema that may apply to it, whichever branch of a union is taken, says so.
-// If finding out goes wrong or costs too much, the whole text is masked. The document stays as it is.
+// Mask returns the document's bytes with "***" in the place of every sensitive value, everything else byte
+// for byte. A value is sensitive if any part of the schema that may apply to it, whichever branch of a union
+// is taken, says so. If finding out goes wrong or costs too much, the whole text is masked. The document
+// stays as it is.
 func (s *Schema) Mask(d *Document) []byte {
 	if !s.Sensitive() {
 		return d.Bytes()
@@ -18,8 +19,8 @@ func (s *Schema) Mask(d *Document) []byte {
 	return s.secrets(d).apply(d.Bytes())
 }
 
-// SensitivePaths are the JSON Pointers of the sensitive values of a document, sorted. A value within one that is listed
-// is not listed again.
+// SensitivePaths are the JSON Pointers of the sensitive values of a document, sorted. A value within one that
+// is listed is not listed again.
 func (s *Schema) SensitivePaths(d *Document) []string {
 	if !s.Sensitive() {
 		return nil
@@ -30,7 +31,8 @@ func (s *Schema) SensitivePaths(d *Document) []string {
 	return paths
 }
 
-// SensitiveStrings are the strings of at least min bytes within the sensitive values of a document, each once, sorted.
+// SensitiveStrings are the strings of at least min bytes within the sensitive values of a document, each
+// once, sorted.
 func (s *Schema) SensitiveStrings(d *Document, min int) []string {
 	if !s.Sensitive() {
 		return nil

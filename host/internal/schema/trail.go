@@ -38,7 +38,8 @@ type trail []frame
 func (t *trail) push(s step) { *t = append(*t, frame{step: s}) }
 func (t *trail) pop()        { *t = (*t)[:len(*t)-1] }
 
-// pointer writes the trail as a JSON Pointer of at most maxPath bytes; what is left out at its end shows as "...".
+// pointer writes the trail as a JSON Pointer of at most maxPath bytes; what is left out at its end shows as
+// "...".
 func (t trail) pointer() string {
 	if len(t) == 0 {
 		return ""
@@ -64,8 +65,8 @@ func (t trail) whole() string {
 	return b.String()
 }
 
-// edits returns the edits of the place the trail leads to, making them and those on the way. A long name is hashed once
-// for each frame, not once for each edit below it.
+// edits returns the edits of the place the trail leads to, making them and those on the way. A long name is
+// hashed once for each frame, not once for each edit below it.
 func (t trail) edits(root *edit) *edit {
 	e := root
 	for i := range t {

@@ -5,8 +5,8 @@ import "strconv"
 // maxNearest bounds the violations listed for the nearest branch of a union.
 const maxNearest = 10
 
-// discriminator is a property whose value tells which branch of a union is meant: in every branch that admits an object
-// it is a const or an enum, and no value stands in two of them.
+// discriminator is a property whose value tells which branch of a union is meant: in every branch that admits
+// an object it is a const or an enum, and no value stands in two of them.
 type discriminator struct {
 	prop   string
 	values []any
@@ -70,7 +70,8 @@ func tryDiscriminator(prop string, branches []*node) *discriminator {
 	return d
 }
 
-// tagged are the properties with a const or an enum, its own and those of $ref and allOf, at most maxCandidates.
+// tagged are the properties with a const or an enum, its own and those of $ref and allOf, at most
+// maxCandidates.
 func (n *node) tagged(found []string) []string {
 	for _, k := range n.order {
 		if len(found) < maxCandidates && len(n.props[k].values()) > 0 {
@@ -156,8 +157,8 @@ func (w *walker) oneOf(n *node, v any, ev *evaluated) bool {
 	return matched >= 0
 }
 
-// noBranch says why no branch of a union is valid: by the branch its discriminator picks, else by the only branch of the
-// value's type, else by the nearest one.
+// noBranch says why no branch of a union is valid: by the branch its discriminator picks, else by the only
+// branch of the value's type, else by the nearest one.
 func (w *walker) noBranch(n *node, v any, branches []*node, pick *discriminator, keyword string) {
 	if m, ok := v.(map[string]any); ok && pick != nil {
 		w.discriminated(n, m, pick)

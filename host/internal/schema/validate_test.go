@@ -185,7 +185,8 @@ func TestT1_PanicIsCaught(t *testing.T) {
 	}
 }
 
-// A recursive schema can double with every level of the document though it is small at each place: the steps run out.
+// A recursive schema can double with every level of the document though it is small at each place: the steps
+// run out.
 func TestT2_DoublingByDepthOfTheDocument(t *testing.T) {
 	s := mustCompile(t, `{"$defs":{"a":{"allOf":[{"properties":{"x":{"$ref":"#/$defs/a"}}},{"properties":{"x":{"$ref":"#/$defs/a"},"d":{"default":1},"s":{"x-sensitive":true}}}]}},"$ref":"#/$defs/a"}`)
 	d := mustParse(t, strings.Repeat(`{"x":`, 100)+`{}`+strings.Repeat(`}`, 100))

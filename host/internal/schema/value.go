@@ -9,7 +9,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// plain checks what concerns a value by itself. After a wrong type, constant or format nothing else is said of it.
+// plain checks what concerns a value by itself. After a wrong type, constant or format nothing else is said
+// of it.
 func (w *walker) plain(n *node, v any) bool {
 	if n.types != 0 && !n.hasType(v) {
 		return w.fail(n, v, fault{keyword: "type"})
@@ -69,7 +70,8 @@ func (w *walker) str(n *node, v string) bool {
 	return ok
 }
 
-// formatted checks a format. The engine's own are linear; a regex is compiled, which takes up to half a millisecond.
+// formatted checks a format. The engine's own are linear; a regex is compiled, which takes up to half a
+// millisecond.
 func (w *walker) formatted(f *jsonschema.Format, v string) bool {
 	w.spend(len(v) / 64)
 	if f.Name != "regex" {

@@ -14,8 +14,8 @@ const (
 	maxExpected   = 300
 )
 
-// Violation is one way in which a document breaks its schema. No text of it quotes more than 100 characters of a value,
-// and none at all of one that the schema calls sensitive (b15).
+// Violation is one way in which a document breaks its schema. No text of it quotes more than 100 characters
+// of a value, and none at all of one that the schema calls sensitive (b15).
 type Violation struct {
 	Path     string `json:"path"`     // JSON Pointer, at most 512 bytes; a missing or an extra property is named by its own
 	Keyword  string `json:"keyword"`  // of JSON Schema; "false" for a schema that admits nothing
@@ -112,8 +112,8 @@ func (w *walker) violation(n *node, v any, f fault) Violation {
 	return out
 }
 
-// place is the trail's JSON Pointer and whether the value there is sensitive. Names within a sensitive value that are
-// the document's own, not the schema's, are masked too.
+// place is the trail's JSON Pointer and whether the value there is sensitive. Names within a sensitive value
+// that are the document's own, not the schema's, are masked too.
 func (w *walker) place() (path string, secret bool) {
 	if w.secrets == nil {
 		return w.trail.pointer(), false
