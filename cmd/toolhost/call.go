@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/proto/wire"
 )
 
 const callLong = `Call a tool and print its output as the tool returned it, with a line end.
@@ -108,7 +109,8 @@ func (a *app) call(ctx context.Context, f callFlags, args []string) error {
 	return a.document(result.Output)
 }
 
-// input returns the whole input. A text over the limit is read one byte beyond it, so that the host refuses it.
+// input returns the whole input. Of stdin it reads no more than a message can hold, or limit if that is more,
+// and one byte, so that the host refuses a longer text.
 func (a *app) input(args []string, limit int) ([]byte, error) {
 	switch {
 	case len(args) == 0:
@@ -116,10 +118,7 @@ func (a *app) input(args []string, limit int) ([]byte, error) {
 	case args[0] != "-":
 		return []byte(args[0]), nil
 	}
-	if limit == 0 {
-		limit = defaultInput
-	}
-	text, err := io.ReadAll(io.LimitReader(a.stdin, int64(limit)+1))
+	text, err := io.ReadAll(io.LimitReader(a.stdin, int64(max(limit, wire.MaxMessage))+1))
 	if err != nil {
 		return nil, fmt.Errorf("call: stdin: %w", err)
 	}
@@ -129,10 +128,7 @@ func (a *app) input(args []string, limit int) ([]byte, error) {
 	return text, nil
 }
 
-const (
-	defaultInput = 1 << 20  // what host.Limits.Input is by default
-	readSize     = 32 << 10 // bytes of stdin in one delta at most
-)
+const readSize = 32 << 10 // bytes of stdin in one delta at most
 
 // forward hands stdin to the call: every read is one delta, at once.
 func forward(stdin io.Reader, running *host.Running) {

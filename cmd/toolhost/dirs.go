@@ -4,17 +4,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
 )
 
-// places says where plugins, configuration and state are. What the command line names may be anywhere; everything
-// else is an absolute path, so that nothing below the working directory is used unasked (T51).
+// places says where plugins, configuration and state are. What the command line names may be anywhere;
+// everything else is an absolute path, so that nothing below the working directory is used unasked (T51).
 type places struct {
 	plugins     []string
 	config      string // may not exist unless configNamed
 	state       string
-	runtime     string
 	configNamed bool // by --config
 	dirsNamed   bool // by --plugins; others need not exist
 }
@@ -55,11 +52,11 @@ func findPlaces(plugins []string, config, state string) (places, error) {
 	if p.state == "" {
 		return p, usagef("no state directory: HOME is not set; set HOME or name one with --state")
 	}
-	p.runtime = runtimeDir()
 	return p, nil
 }
 
-// dirsFromEnv reads TOOLHOST_PLUGINS, a path list. An empty part would mean the working directory and is skipped.
+// dirsFromEnv reads TOOLHOST_PLUGINS, a path list. An empty part would mean the working directory and is
+// skipped.
 func dirsFromEnv() ([]string, error) {
 	var dirs []string
 	for _, dir := range filepath.SplitList(os.Getenv("TOOLHOST_PLUGINS")) {
@@ -74,7 +71,8 @@ func dirsFromEnv() ([]string, error) {
 	return dirs, nil
 }
 
-// xdg returns a base directory of the XDG specification, which ignores relative values; empty if there is none.
+// xdg returns a base directory of the XDG specification, which ignores relative values; empty if there is
+// none.
 func xdg(name, home, fallback string) string {
 	if dir := os.Getenv(name); filepath.IsAbs(dir) {
 		return dir
@@ -93,21 +91,8 @@ func homeDir() string {
 	return home
 }
 
-// runtimeDir is where the host keeps what lives as long as a process does. An XDG_RUNTIME_DIR that is not there, or that
-// somebody else owns, is passed over.
-func runtimeDir() string {
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
-		if info, err := os.Lstat(dir); err == nil && info.IsDir() && ownedByUser(info) {
-			return filepath.Join(dir, "toolhost")
-		}
-	}
-	if runtime.GOOS == "windows" {
-		return filepath.Join(os.TempDir(), "toolhost")
-	}
-	return filepath.Join("/tmp", "toolhost-"+strconv.Itoa(os.Getuid()))
-}
-
-// exists reports whether path is there; a path that cannot be looked at counts as there, so that the error shows.
+// exists reports whether path is there; a path that cannot be looked at counts as there, so that the error
+// shows.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, os.ErrNotExist)

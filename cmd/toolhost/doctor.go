@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/config"
+	"github.com/toolhost/toolhost/proto/wire"
 )
 
 // finding is one thing that doctor looked at.
@@ -85,7 +86,7 @@ func (a *app) examine() ([]finding, error) {
 	}
 	list := []finding{{Name: "toolhost", State: fine, Detail: ownVersion().String()}}
 	list = append(list, machine()...)
-	list = append(list, a.terminals(), privateDir("state directory", p.state), privateDir("runtime directory", p.runtime))
+	list = append(list, a.terminals(), privateDir("state directory", p.state))
 	f, cfg := a.checkConfig(p)
 	list = append(list, f)
 	for _, dir := range p.plugins {
@@ -144,7 +145,8 @@ func isTerminal(v any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// privateDir checks a directory that only this user may use. It may not exist yet; then it must be possible to make it.
+// privateDir checks a directory that only this user may use. It may not exist yet; then it must be possible
+// to make it.
 func privateDir(name, dir string) finding {
 	f := finding{Name: name, State: fine, Detail: dir}
 	info, err := os.Stat(dir)
@@ -153,7 +155,7 @@ func privateDir(name, dir string) finding {
 		parent := existingParent(dir)
 		if !writable(parent) {
 			f.State, f.Detail = broken, dir+" is not there, and "+parent+" is not writable"
-			f.Advice = "make it, or name another with --state or XDG_RUNTIME_DIR"
+			f.Advice = "make it, or name another with --state"
 			return f
 		}
 		f.State, f.Detail = note, dir+" is not there yet; it is made when it is needed"
@@ -190,12 +192,12 @@ func pluginDir(dir string, named bool) finding {
 	case err == nil:
 		others := 0
 		for _, e := range entries {
-			if !strings.HasPrefix(e.Name(), binaryPrefix) {
+			if !strings.HasPrefix(e.Name(), wire.BinaryPrefix) {
 				others++
 			}
 		}
 		if others > 0 {
-			f.Detail += fmt.Sprintf(" (%d entries are not named %s…)", others, binaryPrefix)
+			f.Detail += fmt.Sprintf(" (%d entries are not named %s…)", others, wire.BinaryPrefix)
 		}
 	case errors.Is(err, fs.ErrNotExist) && !named:
 		f.State, f.Detail = note, "no "+dir

@@ -45,7 +45,8 @@ func hostileTexts() []string {
 	return all
 }
 
-// dangerous returns the first thing in text that the corpus is about, apart from the \r\n that a pty makes of \n.
+// dangerous returns the first thing in text that the corpus is about, apart from the \r\n that a pty makes of
+// \n.
 func dangerous(text string) string {
 	if !utf8.ValidString(text) {
 		return "bytes that are no UTF-8"
@@ -103,7 +104,8 @@ func TestT10_EscapeText(t *testing.T) {
 func TestT10_EscapeJSONKeepsTheValue(t *testing.T) {
 	for _, text := range append(hostileTexts(), `quote " and \ backslash`, `\`, `\\`, `"`) {
 		valid := strings.ToValidUTF8(text, "\ufffd")
-		// Members, nesting, white space with carriage returns between tokens, and raw characters as a tool may write them.
+		// Members, nesting, white space with carriage returns between tokens, and raw characters as a tool
+		// may write them.
 		doc := []byte("{\r\n \"k\":\r[" + rawString(valid) + ", \"\\u001b\\\"\\\\\"],\r\n" + rawString("k"+valid) + ": 1e2}")
 		if !json.Valid(doc) {
 			t.Fatalf("%q: the test's own document is no JSON", doc)

@@ -97,8 +97,8 @@ func exitCode(err error) int {
 	return exitInternal
 }
 
-// report writes err to stderr: for people one line, "toolhost: " and the error (a faulty configuration file: one line a
-// fault), or one JSON object.
+// report writes err to stderr: for people one line, "toolhost: " and the error (a faulty configuration file:
+// one line a fault), or one JSON object.
 func report(out *terminal, err error, asJSON bool) {
 	if !asJSON {
 		lines := []string{err.Error()}

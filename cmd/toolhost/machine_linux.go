@@ -23,7 +23,8 @@ func machine() []finding {
 	}
 }
 
-// namespaces starts this program (not a plugin) in a pid namespace, as the sandbox profile default does with plugins.
+// namespaces starts this program (not a plugin) in a pid namespace, as the sandbox profile default does with
+// plugins.
 func namespaces() finding {
 	f := finding{Name: "sandbox", State: fine}
 	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}

@@ -1,7 +1,7 @@
 // Command toolhost runs plugins and calls their tools.
 //
-// stdout carries results only; stderr is for people. The exit codes are in exit.go, and `toolhost help` lists the
-// commands.
+// stdout carries results only; stderr is for people. The exit codes are in exit.go, and `toolhost help` lists
+// the commands.
 package main
 
 import (
@@ -31,7 +31,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr *os
 	return exitCode(err)
 }
 
-// given reports whether a flag is among args. It serves what must be known before, or although, args cannot be parsed.
+// given reports whether a flag is among args. It serves what must be known before, or although, args cannot
+// be parsed.
 func given(args []string, flag string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]

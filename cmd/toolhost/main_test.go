@@ -220,8 +220,8 @@ func scriptCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// json FILE PATH WANT: compares one member, such as error.code or 0.name, of a JSON file (or stdout, stderr). WANT * means
-// that it is there.
+// json FILE PATH WANT: compares one member, such as error.code or 0.name, of a JSON file (or stdout, stderr).
+// WANT * means that it is there.
 func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 {
 		ts.Fatalf("usage: json FILE PATH WANT")

@@ -19,8 +19,6 @@ import (
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
-const binaryPrefix = wire.BinaryPrefix
-
 //go:embed templates
 var templates embed.FS
 
@@ -94,7 +92,7 @@ func newScaffold(name, module, replace string) (scaffold, error) {
 		return scaffold{}, usagef("new: %q is no plugin name: want up to 40 lower case letters, digits and single dashes, such as file-search", name)
 	}
 	if module == "" {
-		module = "example.com/" + binaryPrefix + name
+		module = "example.com/" + wire.BinaryPrefix + name
 	}
 	if !newModule.MatchString(module) {
 		return scaffold{}, usagef("new: --module %q is no module path", module)
@@ -112,8 +110,8 @@ func newScaffold(name, module, replace string) (scaffold, error) {
 	return s, s.useCheckout(replace)
 }
 
-// ownSDK says which SDK belongs to this binary: a released version if it came from one, else the checkout that it was
-// built from.
+// ownSDK says which SDK belongs to this binary: a released version if it came from one, else the checkout
+// that it was built from.
 func ownSDK() (version, checkout string, err error) {
 	info, ok := debug.ReadBuildInfo()
 	if ok && info.Main.Path == wire.Module && info.Main.Sum != "" {
@@ -150,7 +148,8 @@ func modulePath(gomod []byte) string {
 	return ""
 }
 
-// useCheckout takes the SDK from dir, and the versions of its dependencies with it, so that no network is needed.
+// useCheckout takes the SDK from dir, and the versions of its dependencies with it, so that no network is
+// needed.
 func (s *scaffold) useCheckout(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

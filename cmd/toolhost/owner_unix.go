@@ -19,5 +19,3 @@ func writable(dir string) bool { return unix.Access(dir, unix.W_OK) == nil }
 
 // othersMay reports whether anybody else has a right to the file.
 func othersMay(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
-
-func executable(info fs.FileInfo) bool { return info.Mode().Perm()&0o111 != 0 }

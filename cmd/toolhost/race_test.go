@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// exitAtOnce starts this plugin anew without the second that the race detector sleeps at every exit: it would dominate the
-// time of the tests. The command's own processes are told by their environment, which a plugin does not inherit (S2).
+// exitAtOnce starts this plugin anew without the second that the race detector sleeps at every exit: it would
+// dominate the time of the tests. The command's own processes are told by their environment, which a plugin
+// does not inherit (S2).
 func exitAtOnce() {
 	if os.Getenv("GORACE") != "" {
 		return

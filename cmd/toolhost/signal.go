@@ -11,8 +11,8 @@ import (
 
 var errInterrupted = errors.New("interrupted")
 
-// withSignals returns a context that the first SIGINT or SIGTERM cancels. The second ends the process at once; plugins
-// end with it, by their lifelines. stop gives the signals back.
+// withSignals returns a context that the first SIGINT or SIGTERM cancels. The second ends the process at
+// once; plugins end with it, by their lifelines. stop gives the signals back.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)

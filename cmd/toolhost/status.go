@@ -5,7 +5,6 @@ import (
 	"debug/buildinfo"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -90,7 +89,8 @@ func (a *app) status(plugins []pluginFile) error {
 	return writeTable(a.out, []string{"NAME", "STATE", "VERSION", "SHA-256", "PATH"}, rows)
 }
 
-// findPlugins looks at every plugin of cfg, by name, and starts none. others are errors that belong to no plugin.
+// findPlugins looks at every plugin of cfg, by name, and starts none. others are errors that belong to no
+// plugin.
 func findPlugins(cfg host.Config) (plugins []pluginFile, others []error) {
 	plugins = []pluginFile{}
 	named := map[string]bool{}
@@ -129,26 +129,20 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-// inspect reads the plugin's file.
+// inspect says what the file is, and whether the host would start it.
 func inspect(p host.Plugin, from string) pluginFile {
 	out := pluginFile{Name: p.Name, State: string(host.Discovered), Path: p.Path, From: from}
-	refuse := func(err error) pluginFile {
-		out.State, out.Error = stateRefused, err.Error()
-		return out
+	if err := host.Check(p); err != nil {
+		out.State = stateRefused
+		out.Error = strings.TrimLeft(strings.TrimPrefix(err.Error(), p.Path), ": ") // the path is shown beside it
 	}
 	info, err := os.Stat(p.Path)
-	if err != nil {
-		return refuse(whyPath(err))
-	}
-	if !info.Mode().IsRegular() {
-		return refuse(errors.New("not a regular file"))
-	}
-	if !executable(info) {
-		return refuse(errors.New("not executable"))
+	if err != nil || !info.Mode().IsRegular() {
+		return out
 	}
 	out.Size = info.Size()
-	if out.SHA256, err = hashFile(p.Path); err != nil {
-		return refuse(whyPath(err))
+	if hash, err := hashFile(p.Path); err == nil { // it may be executed and not read
+		out.SHA256 = hash
 	}
 	if build, err := buildinfo.ReadFile(p.Path); err == nil {
 		out.Build = &buildInfo{Go: build.GoVersion, Module: build.Main.Path, Version: build.Main.Version}
@@ -158,18 +152,7 @@ func inspect(p host.Plugin, from string) pluginFile {
 			}
 		}
 	}
-	if p.SHA256 != "" && !strings.EqualFold(p.SHA256, out.SHA256) {
-		return refuse(fmt.Errorf("has SHA-256 %s, but the configuration expects %s", out.SHA256, p.SHA256))
-	}
 	return out
-}
-
-// whyPath leaves out the path, which is shown beside it.
-func whyPath(err error) error {
-	if path, ok := errors.AsType[*os.PathError](err); ok {
-		return path.Err
-	}
-	return err
 }
 
 func hashFile(path string) (string, error) {

@@ -51,7 +51,8 @@ func (r *eventReader) await(name string) map[string]any {
 	}
 }
 
-// Each piece is written only after the piece before it was seen as an event and by the plugin: whatever buffers, hangs.
+// Each piece is written only after the piece before it was seen as an event and by the plugin: whatever
+// buffers, hangs.
 func TestStreamForwardsEveryReadAtOnce(t *testing.T) {
 	cmd, stdin, stdout, stderr := piped(t, pluginsDir(t, "toolplugin-fake"), "--log-level", "info", "call", "deltas", "--stream", "--events")
 	events := newEventReader(t, stdout)

@@ -11,8 +11,8 @@ import (
 // maxMarks is how many combining marks of one character are shown (T11).
 const maxMarks = 8
 
-// writeTable writes rows as aligned columns. On a terminal no line is wider than it: the last column is cut. Cells
-// are one line each. Rows have the length of head.
+// writeTable writes rows as aligned columns. On a terminal no line is wider than it: the last column is cut.
+// Cells are one line each. Rows have the length of head.
 func writeTable(out *terminal, head []string, rows [][]string) error {
 	cells := make([][]string, 0, len(rows)+1)
 	for _, row := range append([][]string{head}, rows...) {
@@ -49,8 +49,8 @@ const (
 	share   = 3  // a column takes at most 1/share of the line, but the last
 )
 
-// columnWidths gives every column the width of its widest cell, within total (0: no limit). The last column gets what is
-// left; without a limit its width is 0, for any.
+// columnWidths gives every column the width of its widest cell, within total (0: no limit). The last column
+// gets what is left; without a limit its width is 0, for any.
 func columnWidths(cells [][]string, total int) []int {
 	widths := make([]int, len(cells[0]))
 	for _, line := range cells {
@@ -73,8 +73,8 @@ func columnWidths(cells [][]string, total int) []int {
 	return widths
 }
 
-// clip returns s in at most width columns, with at most maxMarks combining marks a character. What is cut is counted at its
-// end: "lorem ip…(+23)", in characters.
+// clip returns s in at most width columns, with at most maxMarks combining marks a character. What is cut is
+// counted at its end: "lorem ip…(+23)", in characters.
 func clip(s string, width int) string {
 	s = thin(s)
 	if uniseg.StringWidth(s) <= width {

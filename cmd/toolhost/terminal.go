@@ -8,9 +8,9 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal is the only way in which bytes reach stdout or stderr. If the file is a terminal, unsafe characters
-// become visible escapes (T10); else everything passes byte for byte. A Write must hold whole characters: half
-// of one is escaped as bytes. Its methods may be called concurrently.
+// terminal is the only way in which bytes reach stdout or stderr. If the file is a terminal, unsafe
+// characters become visible escapes (T10); else everything passes byte for byte. A Write must hold whole
+// characters: half of one is escaped as bytes. Its methods may be called concurrently.
 type terminal struct {
 	file   io.Writer
 	tty    bool // escape, and limit the width
