@@ -15,8 +15,8 @@ import (
 	"github.com/toolhost/toolhost/host"
 )
 
-// decoder turns a document that satisfies the schema into package host's data. What the schema cannot say, such
-// as that a duration is in range, becomes a fault.
+// decoder turns a document that satisfies the schema into package host's data. What the schema cannot say,
+// such as that a duration is in range, becomes a fault.
 type decoder struct {
 	dir    string
 	doc    *document

@@ -15,7 +15,8 @@ import (
 //go:embed toolhost.schema.json
 var schemaText []byte
 
-// Schema returns the JSON Schema of toolhost.yaml: the published one, and the one that files are checked with.
+// Schema returns the JSON Schema of toolhost.yaml: the published one, and the one that files are checked
+// with.
 func Schema() []byte { return slices.Clone(schemaText) }
 
 // check checks the document with the schema. The error is an *Error.

@@ -28,8 +28,8 @@ const (
 	maxDepth = 100
 )
 
-// parseYAML reads one YAML document. What JSON cannot say (a second document, a merge key, a tag of its own, an
-// infinite number, the same key twice) is a fault.
+// parseYAML reads one YAML document. What JSON cannot say (a second document, a merge key, a tag of its own,
+// an infinite number, the same key twice) is a fault.
 func parseYAML(text []byte) (*document, []Fault) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var root yaml.Node

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Names returns at most three of among that resemble name, nearest first and then by name. Letter case does not count. A name
-// resembles another if one holds the other, which has at least 3 bytes, or if few bytes differ: 1 in a name of less than
-// 4 bytes, 2 in one of less than 9, else a third of it. Only the first 64 bytes are compared.
+// Names returns at most three of among that resemble name, nearest first and then by name. Letter case does
+// not count. A name resembles another if one holds the other, which has at least 3 bytes, or if few bytes
+// differ: 1 in a name of less than 4 bytes, 2 in one of less than 9, else a third of it. Only the first 64
+// bytes are compared.
 func Names(name string, among []string) []string {
 	most := max(2, len(name)/3)
 	if len(name) < 4 {
