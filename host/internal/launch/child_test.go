@@ -99,11 +99,7 @@ func childStep(step string) (out string, err error) {
 	case "mark": // writes a file
 		err = os.WriteFile(arg, nil, 0o600)
 	case "markon": // SIGNAL,FILE
-		num, file, _ := strings.Cut(arg, ",")
-		sig, _ := strconv.Atoi(num)
-		c := make(chan os.Signal, 1)
-		signal.Notify(c, syscall.Signal(sig))
-		go func() { <-c; _ = os.WriteFile(file, nil, 0o600) }()
+		markOn(arg)
 	case "close":
 		err = syscall.Close(n)
 	case "env":
@@ -125,6 +121,14 @@ func childStep(step string) (out string, err error) {
 		err = errors.New("unknown step")
 	}
 	return "", err
+}
+
+func markOn(arg string) {
+	num, file, _ := strings.Cut(arg, ",")
+	sig, _ := strconv.Atoi(num)
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.Signal(sig))
+	go func() { <-c; _ = os.WriteFile(file, nil, 0o600) }() // ends with the process
 }
 
 func writeBlocks(n int) error {
