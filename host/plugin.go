@@ -177,6 +177,7 @@ func (p *plugin) started(l *launching, proc *process, err error) {
 			p.state = Attached
 		}
 		p.current.Store(proc)
+		p.host.work.Go(proc.watch) // ends with the process, which may be dead already; only now can it be taken out of current
 	case errors.Is(err, context.Canceled) && !p.closed:
 		p.state = Discovered
 	default:

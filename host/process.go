@@ -37,7 +37,8 @@ type process struct {
 	exit *ExitError
 }
 
-// startProcess launches, connects, describes and greets. Whatever fails, nothing is left of the process (K10).
+// startProcess launches, connects, describes and greets. Whatever fails, nothing is left of the process (K10). The process
+// that it returns has nobody who watches it yet.
 func (p *plugin) startProcess(ctx context.Context) (*process, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.lim.Start)
 	defer cancel()
@@ -54,7 +55,6 @@ func (p *plugin) startProcess(ctx context.Context) (*process, error) {
 		pr.logs.close(p.lim.Reap)
 		return nil, err
 	}
-	p.host.work.Go(pr.watch) // ends with the process
 	return pr, nil
 }
 
