@@ -107,6 +107,9 @@ func (r *run) lookup(ctx context.Context) error {
 	}
 	r.entry = r.host.find(ctx, r.call.Tool)
 	if r.entry == nil {
+		if r.host.closed.Load() {
+			return r.fail(Closed, NotStarted, errHostClosed)
+		}
 		if err := ctx.Err(); err != nil {
 			return r.ended(ctx, NotStarted)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,9 @@ type logQueue struct {
 	items   chan logItem
 	dropped atomic.Uint64
 	done    chan struct{} // closed when the goroutine ended
+
+	mu     sync.RWMutex // held for writing by close, for reading by whoever puts something in
+	closed bool
 }
 
 type logItem struct {
@@ -52,7 +56,10 @@ func (q *logQueue) deliver(ctx context.Context) {
 // close ends the queue and waits, at most the given time, until what is in it was delivered: a stuck logger must not keep a
 // stop (K3). Nothing may be put in afterwards.
 func (q *logQueue) close(most time.Duration) {
+	q.mu.Lock()
+	q.closed = true
 	close(q.items)
+	q.mu.Unlock()
 	t := time.NewTimer(most)
 	defer t.Stop()
 	select {
@@ -97,19 +104,30 @@ func (q *logQueue) line(l launch.Line) {
 }
 
 func (q *logQueue) put(r slog.Record) {
-	select {
-	case q.items <- logItem{record: r}:
-	default:
+	if !q.offer(logItem{record: r}) {
 		q.dropped.Add(1)
+	}
+}
+
+// offer puts it in unless the queue is full or closed.
+func (q *logQueue) offer(it logItem) bool {
+	q.mu.RLock()
+	defer q.mu.RUnlock()
+	if q.closed {
+		return false
+	}
+	select {
+	case q.items <- it:
+		return true
+	default:
+		return false
 	}
 }
 
 // flush returns when what was put in before was delivered (O4), or ctx ends, or there is no room for its mark.
 func (q *logQueue) flush(ctx context.Context) {
 	mark := make(chan struct{})
-	select {
-	case q.items <- logItem{flushed: mark}:
-	default:
+	if !q.offer(logItem{flushed: mark}) {
 		return
 	}
 	select {

@@ -110,6 +110,9 @@ func (p *plugin) acquire(ctx context.Context) (*process, error) {
 			p.leave(l)
 			return nil, context.Cause(ctx)
 		}
+		if errors.Is(l.err, context.Canceled) { // by the waiters before, who all left; or by stop, which join tells
+			continue
+		}
 		if l.err != nil {
 			return nil, l.err
 		}
