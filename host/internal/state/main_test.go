@@ -68,8 +68,8 @@ func runChild(args []string) int {
 		fmt.Println(err)
 	case "work":
 		childWork(d)
-	case "nodump":
-		childNoDump(d)
+	default:
+		childLinux(d, verb)
 	}
 	return 0
 }

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package state
+
+func childLinux(*Dir, string) {}
