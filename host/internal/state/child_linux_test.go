@@ -24,7 +24,7 @@ func TestT57_NoDump(t *testing.T) {
 
 // A disk that is full spends nothing, and what is written in the end is whole.
 func TestSpend_FullDisk(t *testing.T) {
-	out, err := child(t, "full", t.TempDir()+"/state").CombinedOutput()
+	out, err := child(t, "full", t.TempDir()+"/state").Output()
 	must(t, err)
 	lines := strings.Split(string(out), "\n")
 	if len(lines) != 6 || !strings.Contains(lines[0], "file too large") || lines[1] != "false <nil>" ||
