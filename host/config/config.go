@@ -7,6 +7,7 @@
 //	plugins:
 //	  weather: {path: ./bin/toolplugin-weather, settings: {units: metric}}
 //	tools: {forecast: weather}
+//	policy: {default: ask, rules: [{allow: {tool: "weather/*"}}]}
 //	limits: {call: 30s, output: 8MiB}
 package config
 
@@ -25,6 +26,7 @@ type File struct {
 	Path    string            // as it was named
 	Plugins []host.Plugin     // by name; paths are absolute or relative to the working directory, never to the file
 	Tools   map[string]string // alias -> tool id or plugin/id
+	Policy  host.Policy       // compiles; Source of every rule is file:line
 	Limits  host.Limits       // zero fields were not given
 }
 
@@ -58,7 +60,7 @@ func Parse(path string, text []byte) (*File, error) {
 	if len(faults) > 0 {
 		return nil, &Error{File: path, Faults: faults}
 	}
-	if err := check(path, doc); err != nil {
+	if err := check(path, doc, schemaText); err != nil {
 		return nil, err
 	}
 	d := decoder{dir: filepath.Dir(path), doc: doc}

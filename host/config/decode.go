@@ -26,6 +26,7 @@ type decoder struct {
 type fileJSON struct {
 	Plugins map[string]pluginJSON `json:"plugins"`
 	Tools   map[string]string     `json:"tools"`
+	Policy  policyJSON            `json:"policy"`
 	Limits  map[string]any        `json:"limits"`
 }
 
@@ -51,6 +52,7 @@ func (d *decoder) file(path string) *File {
 		out.Plugins = append(out.Plugins, d.plugin(name, p))
 	}
 	slices.SortFunc(out.Plugins, func(a, b host.Plugin) int { return strings.Compare(a.Name, b.Name) })
+	out.Policy = d.policy(path, in.Policy, in.Tools)
 	d.limits("/limits", in.Limits, &out.Limits)
 	slices.SortStableFunc(d.faults, func(a, b Fault) int { return a.Line - b.Line })
 	return out

@@ -19,9 +19,9 @@ var schemaText []byte
 // with.
 func Schema() []byte { return slices.Clone(schemaText) }
 
-// check checks the document with the schema. The error is an *Error.
-func check(path string, doc *document) error {
-	compiled, err := schema.Compile(schemaText)
+// check checks the document with the schema in text. The error is an *Error.
+func check(path string, doc *document, text []byte) error {
+	compiled, err := schema.Compile(text)
 	if err != nil {
 		return &Error{File: path, Faults: []Fault{{Message: "the built-in schema: " + err.Error()}}}
 	}
@@ -37,9 +37,13 @@ func check(path string, doc *document) error {
 	if !ok {
 		return &Error{File: path, Faults: []Fault{{Message: err.Error()}}}
 	}
+	root := new(node)
+	if err := json.Unmarshal(text, root); err != nil {
+		return &Error{File: path, Faults: []Fault{{Message: "the built-in schema: " + err.Error()}}}
+	}
 	out := &Error{File: path, More: invalid.More}
 	for _, v := range invalid.Violations {
-		out.Faults = append(out.Faults, fault(doc, v))
+		out.Faults = append(out.Faults, root.fault(doc, v))
 	}
 	slices.SortStableFunc(out.Faults, func(a, b Fault) int {
 		if a.Line != b.Line {
@@ -51,7 +55,7 @@ func check(path string, doc *document) error {
 }
 
 // fault puts a violation into words for the person who edits the file.
-func fault(doc *document, v schema.Violation) Fault {
+func (n *node) fault(doc *document, v schema.Violation) Fault {
 	byKey := v.Keyword == "additionalProperties" || v.Keyword == "propertyNames"
 	line, column := doc.at(v.Path, byKey)
 	f := Fault{Line: line, Column: column, Path: dotted(v.Path)}
@@ -60,14 +64,14 @@ func fault(doc *document, v schema.Violation) Fault {
 	if len(keys) > 0 {
 		last = keys[len(keys)-1]
 	}
-	node := lookup(keys)
+	at := n.lookup(keys)
 	switch {
 	case byKey && v.Keyword == "additionalProperties":
-		f.Message = "unknown key" + advise(last, known(keys[:len(keys)-1]))
+		f.Message = "unknown key" + advise(last, n.known(keys[:len(keys)-1]))
 	case v.Keyword == "required" && !doc.has(v.Path):
-		f.Message = "is missing" + hint(node)
-	case node != nil && hint(node) != "":
-		f.Message = "got " + v.Got + hint(node)
+		f.Message = "is missing" + hint(at)
+	case at != nil && hint(at) != "":
+		f.Message = "got " + v.Got + hint(at)
 	default:
 		f.Message = strings.TrimPrefix(v.Message, "at "+v.Path+": ")
 	}
@@ -124,35 +128,31 @@ func hint(n *node) string {
 }
 
 // known returns the keys that the schema knows at the place keys.
-func known(keys []string) []string {
-	n := lookup(keys)
-	if n == nil {
+func (n *node) known(keys []string) []string {
+	at := n.lookup(keys)
+	if at == nil {
 		return nil
 	}
 	var names []string
-	for name := range n.Properties {
+	for name := range at.Properties {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	return names
 }
 
-// lookup returns the part of the schema that governs the value at keys, or nil.
-func lookup(keys []string) *node {
-	root := new(node)
-	if json.Unmarshal(schemaText, root) != nil {
-		return nil
-	}
-	n := root
+// lookup returns the part of the schema, whose root is n, that governs the value at keys, or nil.
+func (n *node) lookup(keys []string) *node {
+	at := n
 	for _, key := range keys {
-		if n = child(n, key); n == nil {
+		if at = child(at, key); at == nil {
 			return nil
 		}
-		if name, ok := strings.CutPrefix(n.Ref, "#/$defs/"); ok {
-			n = root.Defs[name]
+		if name, ok := strings.CutPrefix(at.Ref, "#/$defs/"); ok {
+			at = n.Defs[name]
 		}
 	}
-	return n
+	return at
 }
 
 func child(n *node, key string) *node {

@@ -26,6 +26,10 @@ func TestSchemaMatchesStructs(t *testing.T) {
 		{"Config", reflect.TypeFor[host.Config](), root, []string{"dirs", "stateDir", "eager", "logger"}},
 		{"Plugin", reflect.TypeFor[host.Plugin](), root.Defs["plugin"], []string{"name", "dial"}},
 		{"Limits", reflect.TypeFor[host.Limits](), root.Defs["limits"], nil},
+		{"Policy", reflect.TypeFor[host.Policy](), root.Defs["policy"], []string{"func"}},
+		{"CallerMatch", reflect.TypeFor[host.CallerMatch](), root.Defs["caller"], nil},
+		{"RuleHints", reflect.TypeFor[host.RuleHints](), root.Defs["annotations"], nil},
+		{"Condition", reflect.TypeFor[host.Condition](), root.Defs["test"], []string{"path"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -36,7 +40,11 @@ func TestSchemaMatchesStructs(t *testing.T) {
 			for name := range tt.at.Properties {
 				keys = append(keys, name)
 			}
+			if tt.name == "Config" {
+				fields = append(fields, "policy") // File.Policy
+			}
 			slices.Sort(fields)
+			fields = slices.Compact(fields)
 			keys = append(keys, tt.without...)
 			slices.Sort(keys)
 			if diff := cmp.Diff(fields, keys); diff != "" {
@@ -66,7 +74,11 @@ func TestSchemaSaysWhatEveryKeyIs(t *testing.T) {
 	if err := json.Unmarshal(Schema(), root); err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []*node{root, root.Defs["plugin"], root.Defs["limits"]} {
+	all := []*node{root}
+	for _, n := range root.Defs {
+		all = append(all, n)
+	}
+	for _, n := range all {
 		for name, p := range n.Properties {
 			if p.Description == "" {
 				t.Errorf("%s has no description", name)

@@ -228,7 +228,7 @@ func dotted(pointer string) string {
 	for i, key := range splitPointer(pointer) {
 		_, err := strconv.Atoi(key)
 		switch {
-		case err == nil && i > 0:
+		case err == nil:
 			b.WriteString("[" + key + "]")
 		case i > 0:
 			b.WriteString("." + key)
