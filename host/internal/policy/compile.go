@@ -161,8 +161,8 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// Canonical returns a text that two sets have in common only if they decide alike: names, sources and the order of rules
-// do not count. The rules must have compiled.
+// Canonical returns a text that two sets have in common only if they decide alike: names, sources and the
+// order of rules do not count. The rules must have compiled.
 func Canonical(fallback Action, rules []Rule) ([]byte, error) {
 	lines := make([]string, 0, len(rules))
 	for _, r := range rules {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestConditions is the table of the package comment. want is whether the condition holds in an ask or deny rule, and in an
-// allow rule.
+// TestConditions is the table of the package comment. want is whether the condition holds in an ask or deny
+// rule, and in an allow rule.
 func TestConditions(t *testing.T) {
 	yes, no := new(true), new(false)
 	type want struct{ deny, allow bool }

@@ -2,7 +2,8 @@ package policy
 
 import "strings"
 
-// glob is a pattern in which * stands for any text. Matching takes time linear in the text. The zero value was not given.
+// glob is a pattern in which * stands for any text. Matching takes time linear in the text. The zero value
+// was not given.
 type glob struct {
 	text  string
 	parts []string // between the stars; nil if not given
@@ -35,8 +36,8 @@ func (g glob) match(s string) bool {
 	return strings.HasSuffix(s, g.parts[last])
 }
 
-// known matches what may be unknown, which an empty text says: allow rules do not match it, and a pattern that matches any
-// text cannot tell.
+// known matches what may be unknown, which an empty text says: allow rules do not match it, and a pattern
+// that matches any text cannot tell.
 func (g glob) known(s string, action Action) verdict {
 	switch {
 	case !g.given():

@@ -10,8 +10,8 @@ import (
 // maxExponent bounds what is compared, and with it arithmetic on exponents.
 const maxExponent = 1_000_000
 
-// number is a JSON number taken apart: 0.digits times ten to the power of point, with no zero at either end of digits. Zero
-// has no digits and no sign. Nothing is rounded.
+// number is a JSON number taken apart: 0.digits times ten to the power of point, with no zero at either end
+// of digits. Zero has no digits and no sign. Nothing is rounded.
 type number struct {
 	negative bool
 	digits   string

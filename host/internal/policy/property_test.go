@@ -89,7 +89,8 @@ func show(s ...any) string {
 	return string(text)
 }
 
-// TestDenyNeverAllowsMore: whatever a policy says, a deny rule more makes no decision milder and shows no tool more.
+// TestDenyNeverAllowsMore: whatever a policy says, a deny rule more makes no decision milder and shows no
+// tool more.
 func TestDenyNeverAllowsMore(t *testing.T) {
 	changed := 0
 	eachRandom(t, func(r *rand.Rand) error {
@@ -141,8 +142,8 @@ func TestListEqualsCall(t *testing.T) {
 	}
 }
 
-// TestListEqualsCallExactly: where conditions are independent of each other, a tool is hidden if and only if every input is
-// denied, and both bounds are met by some input.
+// TestListEqualsCallExactly: where conditions are independent of each other, a tool is hidden if and only if
+// every input is denied, and both bounds are met by some input.
 func TestListEqualsCallExactly(t *testing.T) {
 	eachRandom(t, func(r *rand.Rand) error {
 		rules, f := randomRules(r), randomFacts(r)
@@ -207,7 +208,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// FuzzRule: no rule and no input makes Compile or Decide panic, and a deny rule with that condition never allows more.
+// FuzzRule: no rule and no input makes Compile or Decide panic, and a deny rule with that condition never
+// allows more.
 func FuzzRule(f *testing.F) {
 	for _, c := range tests {
 		f.Add("db/*", c.Path, string(c.Equals), c.Matches, string(c.Above), `{"a":[1,"x",null,{"b":1e5}]}`)

@@ -30,8 +30,8 @@ type Match struct{ Subject, Group, Channel, Tenant string }
 // Hints are the annotations of a tool, or what a rule asks of them. nil says nothing.
 type Hints struct{ ReadOnly, Destructive, Idempotent, OpenWorld *bool }
 
-// Condition is about one place of the input, or several if Path has a *. At least one test must be there; all that are must
-// hold at the same place.
+// Condition is about one place of the input, or several if Path has a *. At least one test must be there; all
+// that are must hold at the same place.
 type Condition struct {
 	Path      string          // JSON Pointer; * stands for every member or item of one level
 	Equals    json.RawMessage `json:",omitempty"` // numbers by value, objects without order

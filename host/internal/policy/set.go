@@ -1,13 +1,14 @@
 package policy
 
-// Set is a compiled set of rules. It never changes and may be used concurrently. The zero value allows everything.
+// Set is a compiled set of rules. It never changes and may be used concurrently. The zero value allows
+// everything.
 type Set struct {
 	rules    []rule
 	fallback Action
 }
 
-// Decide decides one call. input is the text that was validated, with each member name once; it is parsed only if a
-// condition has to be tested. A decision without conditions allocates nothing.
+// Decide decides one call. input is the text that was validated, with each member name once; it is parsed
+// only if a condition has to be tested. A decision without conditions allocates nothing.
 func (s *Set) Decide(f *Facts, input []byte) Decision {
 	var best, maybe *rule // maybe: an ask rule of which it is not known whether it matches
 	how := yes
@@ -49,8 +50,9 @@ func (s *Set) Decide(f *Facts, input []byte) Decision {
 	return best.decision(best.whyUnknown)
 }
 
-// Bounds returns the mildest and the strictest action that some input may get, as far as can be said without one: no input
-// gets less than mildest or more than strictest, but conditions that exclude each other are not seen through.
+// Bounds returns the mildest and the strictest action that some input may get, as far as can be said without
+// one: no input gets less than mildest or more than strictest, but conditions that exclude each other are not
+// seen through.
 func (s *Set) Bounds(f *Facts) (mildest, strictest Action) {
 	mildest, strictest = s.fallback, Allow
 	floor, certain := Allow, false // what every input gets at least; whether the default is out
@@ -127,7 +129,8 @@ func (r *rule) matches(f *Facts) verdict {
 
 func agrees(want *bool, is bool) bool { return want == nil || *want == is }
 
-// hints returns what counts: the word of a trusted plugin, completed as MCP says, else the strict reading (T20).
+// hints returns what counts: the word of a trusted plugin, completed as MCP says, else the strict reading
+// (T20).
 func (f *Facts) hints() (readOnly, destructive, idempotent, openWorld bool) {
 	if !f.Trusted {
 		return false, true, false, true

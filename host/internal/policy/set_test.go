@@ -92,7 +92,8 @@ func TestMatchers(t *testing.T) {
 	}
 }
 
-// TestT20_LyingHints: a tool that deletes and says that it only reads gets by no rule, unless its plugin is trusted.
+// TestT20_LyingHints: a tool that deletes and says that it only reads gets by no rule, unless its plugin is
+// trusted.
 func TestT20_LyingHints(t *testing.T) {
 	yes, no := new(true), new(false)
 	allowReaders := compile(t, Ask, Rule{Action: Allow, Hints: Hints{ReadOnly: yes}})

@@ -117,8 +117,8 @@ func parsePath(pointer string) (path []step, ok bool) {
 	return path, true
 }
 
-// places calls visit for every place that path leads to, also where nothing is; at least once. It stops when visit returns
-// false.
+// places calls visit for every place that path leads to, also where nothing is; at least once. It stops when
+// visit returns false.
 func places(v any, path []step, visit func(v any, there bool) bool) bool {
 	if len(path) == 0 {
 		return visit(v, true)
