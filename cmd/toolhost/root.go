@@ -76,7 +76,7 @@ func (a *app) root() *cobra.Command {
 	f.Bool("unsafe-terminal", false, // read by run, before there is a command
 		"write control characters to a terminal as they are")
 	cmd.AddCommand(a.listCommand(), a.describeCommand(), a.callCommand(), a.newCommand(),
-		a.statusCommand(), a.doctorCommand(), a.versionCommand())
+		a.statusCommand(), a.policyCommand(), a.doctorCommand(), a.versionCommand())
 	return cmd
 }
 
@@ -132,21 +132,26 @@ func configError(err error) error {
 
 // open starts the host. The caller must close it.
 func (a *app) open(ctx context.Context) (*host.Host, host.Config, error) {
-	p, err := a.places()
-	if err != nil {
-		return nil, host.Config{}, err
-	}
-	for _, dir := range p.plugins {
-		if info, err := os.Stat(dir); p.dirsNamed && (err != nil || !info.IsDir()) {
-			return nil, host.Config{}, usagef("plugin directory %s: %s", dir, whyNoDir(err))
-		}
-	}
-	cfg, err := a.hostConfig(p)
+	cfg, err := a.configured()
 	if err != nil {
 		return nil, host.Config{}, err
 	}
 	h, err := host.Open(ctx, cfg)
 	return h, cfg, err
+}
+
+// configured returns what hostConfig does, if every plugin directory that a flag names is there.
+func (a *app) configured() (host.Config, error) {
+	p, err := a.places()
+	if err != nil {
+		return host.Config{}, err
+	}
+	for _, dir := range p.plugins {
+		if info, err := os.Stat(dir); p.dirsNamed && (err != nil || !info.IsDir()) {
+			return host.Config{}, usagef("plugin directory %s: %s", dir, whyNoDir(err))
+		}
+	}
+	return a.hostConfig(p)
 }
 
 func whyNoDir(err error) string {
