@@ -102,3 +102,76 @@ func mustEngine(t testing.TB, text string) *jsonschema.Schema {
 	}
 	return s
 }
+
+// BenchmarkRead shows that a valid input costs the same through Read as by its parts, to the allocation, and what repairs cost.
+func BenchmarkRead(b *testing.B) {
+	for _, c := range benchCases {
+		s, text := mustCompile(b, c.schema), []byte(c.input)
+		b.Run(c.name+"/parts", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := readByParts(s, text); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(c.name+"/read", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := s.Read(text, Limits{}, ReadOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		stringified := appendString(nil, c.input)
+		b.Run(c.name+"/whole-argument", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := s.Read(stringified, Limits{}, ReadOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		quoted := []byte(strings.ReplaceAll(c.input, `"`, `'`))
+		b.Run(c.name+"/text", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := s.Read(quoted, Limits{}, ReadOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func readByParts(s *Schema, text []byte) error {
+	d, err := Parse(text, Limits{})
+	if err != nil {
+		return err
+	}
+	s.FillDefaults(d)
+	return s.Validate(d)
+}
+
+// A valid input allocates nothing more for the repairs it does not need.
+func TestRead_ValidInputAllocatesNothingMore(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates too")
+	}
+	for _, c := range benchCases {
+		s, text := mustCompile(t, c.schema), []byte(c.input)
+		parts := testing.AllocsPerRun(200, func() {
+			if err := readByParts(s, text); err != nil {
+				t.Fatal(err)
+			}
+		})
+		read := testing.AllocsPerRun(200, func() {
+			if _, _, err := s.Read(text, Limits{}, ReadOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if read > parts {
+			t.Errorf("%s: %v allocations, by its parts %v", c.name, read, parts)
+		}
+	}
+}

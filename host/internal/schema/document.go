@@ -5,6 +5,9 @@ import (
 	"unicode/utf8"
 )
 
+// expectUTF8 is what a text is expected to be that is not UTF-8.
+const expectUTF8 = "UTF-8"
+
 // Document is a JSON text that was read once: its bytes, its value and the edits made to both since.
 // It is used by one goroutine at a time.
 type Document struct {
@@ -38,7 +41,7 @@ func parse(text []byte, lim Limits, n *notes) (*Document, error) {
 				break
 			}
 		}
-		s.syntax("UTF-8")
+		s.syntax(expectUTF8)
 		return nil, s.err
 	}
 	var room struct { // enough for small documents
@@ -78,7 +81,7 @@ func (d *Document) Duplicates() []string {
 		return nil
 	}
 	var found []string
-	d.edits.duplicates(nil, &found)
+	d.edits.duplicates(nil, nil, &found)
 	slices.Sort(found)
 	return slices.Compact(found)
 }

@@ -13,6 +13,8 @@ const maxDuplicates = 100
 // know where in the text they are until the new text is made, in one pass.
 type edit struct {
 	replace []byte         // if not nil, stands in the place of the value
+	peeled  int            // how many layers of string were taken off to make replace
+	open    bool           // what is below and added concerns replace
 	remove  bool           // the member goes, with its name
 	drop    map[int]string // ordinals (and names) of members that a later one overwrites
 	add     []member       // members put after the last one
@@ -37,15 +39,17 @@ func (e *edit) child(s step) *edit {
 	return c
 }
 
-func (e *edit) duplicates(t trail, found *[]string) {
+// duplicates finds members whose name came more than once, below the place the trail leads to.
+func (e *edit) duplicates(t trail, secrets *edit, found *[]string) {
 	for _, key := range e.drop {
 		if len(*found) == maxDuplicates {
 			return
 		}
-		*found = append(*found, append(t, frame{step: step{key: key}}).pointer())
+		p, _ := append(t, frame{step: step{key: key}}).shown(secrets)
+		*found = append(*found, p)
 	}
 	for s, c := range e.below {
-		c.duplicates(append(t, frame{step: s}), found)
+		c.duplicates(append(t, frame{step: s}), secrets, found)
 	}
 }
 
@@ -77,11 +81,15 @@ func (r *rewriter) value(e *edit) {
 	switch {
 	case e == nil || e.replace != nil:
 		r.skip()
-		if e != nil {
+		switch {
+		case e == nil:
+			r.out = append(r.out, r.text[start:r.pos]...)
+		case e.open && (e.below != nil || e.add != nil):
+			within := edit{add: e.add, below: e.below}
+			r.out = append(r.out, within.apply(e.replace)...)
+		default:
 			r.out = append(r.out, e.replace...)
-			return
 		}
-		r.out = append(r.out, r.text[start:r.pos]...)
 	case r.text[r.pos] == '{':
 		r.object(e)
 	case r.text[r.pos] == '[':
@@ -146,16 +154,19 @@ func (r *rewriter) added(e *edit, kept, end int) {
 	tail := string(r.out[end:])
 	r.out = r.out[:end]
 	for _, m := range e.add {
+		raw := m.raw
+		if c := e.below[step{key: m.key}]; c != nil {
+			if c.remove {
+				continue
+			}
+			raw = c.apply(raw)
+		}
 		if kept > 0 {
 			r.out = append(r.out, ',')
 		}
 		kept++
 		r.out = appendString(r.out, m.key)
 		r.out = append(r.out, ':')
-		raw := m.raw
-		if c := e.below[step{key: m.key}]; c != nil {
-			raw = c.apply(raw)
-		}
 		r.out = append(r.out, raw...)
 	}
 	r.out = append(r.out, tail...)

@@ -49,6 +49,7 @@ type node struct {
 	path      string             // JSON Pointer in the schema
 	visits    int                // see estimate
 	admits    typeSet            // types a valid value can have, as far as is plain; always without typeInteger
+	own       typeSet            // the same from its own type, const and enum alone
 	admitted  bool               // admits is computed
 	always    bool               // true or {}
 	never     bool               // false
@@ -227,7 +228,7 @@ func (b *builder) list(of []*jsonschema.Schema) []*node {
 func (b *builder) either(v any) *node {
 	switch v := v.(type) {
 	case bool:
-		return &node{s: &jsonschema.Schema{}, always: v, never: !v, visits: 1, admits: typeAny, admitted: true}
+		return &node{s: &jsonschema.Schema{}, always: v, never: !v, visits: 1, admits: typeAny, own: typeAny, admitted: true}
 	case *jsonschema.Schema:
 		return b.node(v)
 	}
@@ -361,6 +362,10 @@ func (n *node) admit() typeSet {
 		if e != nil {
 			set &= e.types()
 		}
+	}
+	n.own = set
+	if n.nullable {
+		n.own |= typeNull
 	}
 	for _, c := range n.same() {
 		set &= c.admit()

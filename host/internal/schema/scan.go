@@ -447,10 +447,13 @@ func (s *scanner) limit(what string, limit int) {
 	s.err = &LimitError{What: what, Max: limit, Path: s.trail.pointer(), Offset: s.pos, Line: line, Column: column}
 }
 
+// gotEnd says that a text ended too early.
+const gotEnd = "the end of the text"
+
 // describe names the character at pos.
 func describe(text string, pos int) string {
 	if pos >= len(text) {
-		return "the end of the text"
+		return gotEnd
 	}
 	r, size := utf8.DecodeRuneInString(text[pos:])
 	switch {

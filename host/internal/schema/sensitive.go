@@ -16,7 +16,7 @@ func (s *Schema) Mask(d *Document) []byte {
 	if !s.Sensitive() {
 		return d.Bytes()
 	}
-	return s.secrets(d).apply(d.Bytes())
+	return s.secrets(d, false).apply(d.Bytes())
 }
 
 // SensitivePaths are the JSON Pointers of the sensitive values of a document, sorted. A value within one that
@@ -26,7 +26,7 @@ func (s *Schema) SensitivePaths(d *Document) []string {
 		return nil
 	}
 	var paths []string
-	eachSecret(s.secrets(d), d.value, nil, func(t trail, _ any) { paths = append(paths, t.whole()) })
+	eachSecret(s.secrets(d, false), d.value, nil, func(t trail, _ any) { paths = append(paths, t.whole()) })
 	slices.Sort(paths)
 	return paths
 }
@@ -38,7 +38,7 @@ func (s *Schema) SensitiveStrings(d *Document, min int) []string {
 		return nil
 	}
 	var found []string
-	eachSecret(s.secrets(d), d.value, nil, func(_ trail, v any) { found = stringsIn(found, v, min) })
+	eachSecret(s.secrets(d, false), d.value, nil, func(_ trail, v any) { found = stringsIn(found, v, min) })
 	slices.Sort(found)
 	return slices.Compact(found)
 }
@@ -77,9 +77,10 @@ func eachSecret(e *edit, v any, t trail, f func(trail, any)) {
 	}
 }
 
-// secrets returns the edits that mask a document.
-func (s *Schema) secrets(d *Document) (root *edit) {
-	m := marker{root: &edit{}, steps: stepsFor(d)}
+// secrets returns the edits that mask a document. A string that stands where an object with secrets should may hold them:
+// it is masked too, and with texts also where the schema admits a string.
+func (s *Schema) secrets(d *Document, texts bool) (root *edit) {
+	m := marker{root: &edit{}, steps: stepsFor(d), texts: texts}
 	defer func() {
 		if recover() != nil {
 			root = &edit{replace: []byte(`"` + mask + `"`)}
@@ -96,13 +97,15 @@ type marker struct {
 	root  *edit
 	trail trail
 	steps int
+	texts bool
 }
 
 func (m *marker) value(n *node, v any) {
 	if m.steps--; !n.hasSensitive || m.steps < 0 {
 		return
 	}
-	if n.sensitive {
+	_, text := v.(string)
+	if n.sensitive || text && (m.texts || n.admits&typeString == 0) {
 		m.trail.edits(m.root).replace = []byte(`"` + mask + `"`)
 		return
 	}

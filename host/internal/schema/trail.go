@@ -56,6 +56,28 @@ func (t trail) pointer() string {
 	return cut(b.String(), maxPath)
 }
 
+// shown is the JSON Pointer as an error may show it, and whether the value there is sensitive. Names within a sensitive
+// value that are the document's own, not the schema's, are masked too. If secrets is nil, nothing is sensitive.
+func (t trail) shown(secrets *edit) (path string, secret bool) {
+	if secrets == nil {
+		return t.pointer(), false
+	}
+	e, shown := secrets, trail(nil)
+	secret = e.replace != nil
+	for _, f := range t {
+		if secret && !f.known {
+			f.key = mask
+		}
+		shown = append(shown, f)
+		if e != nil {
+			if e = e.below[f.step]; e != nil && e.replace != nil {
+				secret = true
+			}
+		}
+	}
+	return shown.pointer(), secret
+}
+
 // whole writes the trail as a JSON Pointer however long it is.
 func (t trail) whole() string {
 	var b strings.Builder

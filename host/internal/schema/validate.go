@@ -24,28 +24,49 @@ func stepsFor(d *Document) int { return baseSteps + stepsPerValue*d.values }
 // errCostly ends a walk at a string that is too long for its pattern; the violation is kept aside.
 var errCostly = errors.New("too long for a pattern check")
 
-// Validate checks the document. Errors: *Error with the violations; *LimitError if the check would take too
-// long; *PanicError.
-func (s *Schema) Validate(d *Document) (err error) {
+// Validate checks the document. Errors: *Error with the violations; *LimitError if the check would take too long;
+// *PanicError.
+func (s *Schema) Validate(d *Document) error {
 	if s == nil {
 		return nil
 	}
+	if ok, err := s.holds(d); ok || err != nil {
+		return err
+	}
+	return s.violations(d)
+}
+
+// holds is the verdict alone. Errors: *LimitError, *PanicError.
+func (s *Schema) holds(d *Document) (ok bool, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			ok, err = false, caught("validate", v)
+		}
+	}()
+	if d.spent {
+		return false, tooCostly(d)
+	}
+	w := newWalker(d)
+	if w.check(s.root, d.value, nil) && w.stop == nil {
+		return true, nil
+	}
+	if w.stop != nil && w.stop != errCostly {
+		return false, tooCostly(d)
+	}
+	return false, nil
+}
+
+func tooCostly(d *Document) error {
+	return &LimitError{What: "steps to check a document against its schema", Max: stepsFor(d)}
+}
+
+// violations says why an invalid document is invalid. Errors: *Error, *PanicError.
+func (s *Schema) violations(d *Document) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = caught("validate", v)
 		}
 	}()
-	tooMuch := &LimitError{What: "steps to check a document against its schema", Max: stepsFor(d)}
-	if d.spent {
-		return tooMuch
-	}
-	w := newWalker(d)
-	if w.check(s.root, d.value, nil) && w.stop == nil {
-		return nil
-	}
-	if w.stop != nil && w.stop != errCostly {
-		return tooMuch
-	}
 	return s.explain(d)
 }
 
@@ -54,9 +75,7 @@ func (s *Schema) explain(d *Document) *Error {
 	w := newWalker(d)
 	w.report, w.max = true, maxViolations
 	w.steps = explainSteps + stepsPerValue*d.values
-	if s.root.hasSensitive {
-		w.secrets = s.secrets(d)
-	}
+	w.secrets = s.masks(d)
 	w.check(s.root, d.value, nil)
 	if w.costly != nil {
 		w.found = append(w.found, *w.costly)
@@ -67,8 +86,8 @@ func (s *Schema) explain(d *Document) *Error {
 	return &Error{Violations: w.found, More: w.more}
 }
 
-// walker walks a value and the nodes that apply to it. Without report it stops at the first fault, keeps no
-// trail and allocates next to nothing.
+// walker walks a value and the nodes that apply to it. Without report it stops at the first fault, keeps no trail and
+// allocates next to nothing.
 type walker struct {
 	steps        int
 	patternSteps int
@@ -100,8 +119,7 @@ func (w *walker) spend(steps int) bool {
 // full reports that enough was found.
 func (w *walker) full() bool { return w.more > 0 }
 
-// check reports whether the value is valid. What it evaluated is added to ev, if that is not nil and the
-// value is valid.
+// check reports whether the value is valid. What it evaluated is added to ev, if that is not nil and the value is valid.
 func (w *walker) check(n *node, v any, ev *evaluated) bool {
 	if !w.spend(1) || w.full() {
 		return false
@@ -164,8 +182,8 @@ func (w *walker) quiet(n *node, v any, ev *evaluated) bool {
 	return ok
 }
 
-// match matches a string within the budgets (T4). If that is not possible the walk ends: the string is a
-// violation wherever the pattern stands, under "not" too.
+// match matches a string within the budgets (T4). If that is not possible the walk ends: the string is a violation
+// wherever the pattern stands, under "not" too.
 func (w *walker) match(p *pattern, s string) bool {
 	cost := p.cost(s)
 	w.patternSteps -= cost
@@ -234,8 +252,8 @@ func (w *walker) conditional(n *node, v any, ev *evaluated) bool {
 	return branch == nil || w.check(branch, v, ev)
 }
 
-// evaluated is what unevaluatedProperties and unevaluatedItems ask about: which members and items a schema
-// looked at. A nil one keeps nothing.
+// evaluated is what unevaluatedProperties and unevaluatedItems ask about: which members and items a schema looked at.
+// A nil one keeps nothing.
 type evaluated struct {
 	allProps bool
 	props    map[string]struct{}

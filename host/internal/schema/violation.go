@@ -14,8 +14,8 @@ const (
 	maxExpected   = 300
 )
 
-// Violation is one way in which a document breaks its schema. No text of it quotes more than 100 characters
-// of a value, and none at all of one that the schema calls sensitive (b15).
+// Violation is one way in which a document breaks its schema. No text of it quotes more than 100 characters of a value,
+// and none at all of one that the schema calls sensitive (b15).
 type Violation struct {
 	Path     string `json:"path"`     // JSON Pointer, at most 512 bytes; a missing or an extra property is named by its own
 	Keyword  string `json:"keyword"`  // of JSON Schema; "false" for a schema that admits nothing
@@ -112,27 +112,8 @@ func (w *walker) violation(n *node, v any, f fault) Violation {
 	return out
 }
 
-// place is the trail's JSON Pointer and whether the value there is sensitive. Names within a sensitive value
-// that are the document's own, not the schema's, are masked too.
-func (w *walker) place() (path string, secret bool) {
-	if w.secrets == nil {
-		return w.trail.pointer(), false
-	}
-	e, shown := w.secrets, trail(nil)
-	secret = e.replace != nil
-	for _, f := range w.trail {
-		if secret && !f.known {
-			f.key = mask
-		}
-		shown = append(shown, f)
-		if e != nil {
-			if e = e.below[f.step]; e != nil && e.replace != nil {
-				secret = true
-			}
-		}
-	}
-	return shown.pointer(), secret
-}
+// place is the trail's JSON Pointer and whether the value there is sensitive.
+func (w *walker) place() (path string, secret bool) { return w.trail.shown(w.secrets) }
 
 // quoter puts values into words.
 type quoter struct{ secret bool }
