@@ -21,6 +21,7 @@ type repairer struct {
 	w       *walker         // checks, and the budget of everything
 	spread  map[rule][]rule // see expand
 	values  int             // in the document and in the strings that were taken off
+	next    any // the document's value with the changes
 	changes []change
 	made    []change // and committed
 }
@@ -123,16 +124,16 @@ func (r *repairer) pass() bool {
 	if len(r.changes) == 0 {
 		return false
 	}
-	r.doc.value = v
+	r.next = v
 	return true
 }
 
-// commit makes the changes in the document's text, as pass made them in its value.
+// commit makes the changes that pass found.
 func (r *repairer) commit() {
 	if r.doc.edits == nil {
 		r.doc.edits = &edit{}
 	}
-	r.doc.bytes = nil
+	r.doc.value, r.doc.bytes = r.next, nil
 	for _, c := range r.changes {
 		r.values += c.values
 		if c.name != "" {
