@@ -21,7 +21,7 @@ type repairer struct {
 	w       *walker         // checks, and the budget of everything
 	spread  map[rule][]rule // see expand
 	values  int             // in the document and in the strings that were taken off
-	next    any // the document's value with the changes
+	next    any             // the document's value with the changes
 	changes []change
 	made    []change // and committed
 }
