@@ -1,0 +1,5 @@
+//go:build race
+
+package partialjson
+
+const raceEnabled = true
