@@ -11,7 +11,10 @@ import (
 
 // Hostile inputs of up to 1 MiB take bounded time, whatever repairs they ask for. Times are CPU time, the best of up to three.
 func TestRead_HostileInputs(t *testing.T) {
-	const size = 1 << 20
+	size := 1 << 20
+	if raceEnabled {
+		size >>= 3
+	}
 	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }
 	list := func(item string) string { return "[" + strings.Repeat(item+",", size/(len(item)+1)-1) + item + "]" }
 	tree := `{"$ref":"#/$defs/n","$defs":{"n":{"anyOf":[{"type":"integer"},{"type":"object","properties":{"a":{"$ref":"#/$defs/n"},"b":{"$ref":"#/$defs/n"}},"additionalProperties":false},{"type":"object","properties":{"a":{"$ref":"#/$defs/n"},"c":{"$ref":"#/$defs/n"}},"additionalProperties":false},{"type":"array","items":{"$ref":"#/$defs/n"}}]}}}`
