@@ -67,6 +67,16 @@ const (
 	// LogQueue is how many log records wait in a plugin before it drops them.
 	LogQueue = 1000
 
+	// MaxViewRules and MaxViewPaths are the most rules of one declarative view, and
+	// the most paths of all of them together.
+	MaxViewRules = 64
+	// MaxViewPaths see MaxViewRules.
+	MaxViewPaths = 256
+	// MaxViewDepth is the most steps of one path.
+	MaxViewDepth = 64
+	// MaxViewValue is the most bytes of the value that a rule puts in place.
+	MaxViewValue = 64 << 10
+
 	// LifelineGrace is how long a plugin may go on after its lifeline ended.
 	LifelineGrace = time.Second
 )
