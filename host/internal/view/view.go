@@ -51,8 +51,10 @@ type Rule struct {
 }
 
 const (
-	// MaxSize is the most bytes of a value, and of all that masks and replacements add to it.
+	// MaxSize is the most bytes of a value.
 	MaxSize = wire.MaxMessage
+	// MaxAdded is the most bytes of all that masks and replacements put into one value.
+	MaxAdded = 8 << 20
 	// MaxDepth is how many containers may stand within each other, in a value and in its view.
 	MaxDepth = 200
 )

@@ -129,12 +129,8 @@ func TestApplyRefuses(t *testing.T) {
 	}
 	wide := "[" + strings.Repeat("0,", 20_000) + "0]"
 	v = mustCompile(t, replace(wide, "/*"), replace(wide, "/*/*"), replace(wide, "/*/*/*"), keep("/none"))
-	start := time.Now()
-	if got, err := v.Apply([]byte(wide)); err == nil || !strings.Contains(err.Error(), "limit") {
+	if got, err := v.Apply([]byte(wide)); err == nil || !strings.Contains(err.Error(), "add more than the limit") {
 		t.Errorf("replacements without end: %.20s, %v", got, err)
-	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("that took %s", took)
 	}
 }
 

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 )
@@ -73,8 +72,8 @@ func (w *walker) constant(s *scanner, at place, i int) (bool, error) {
 		return false, err
 	}
 	text := w.view.values[i]
-	if w.added += len(text); w.added > MaxSize {
-		return false, errors.New("masks and replacements add more than the limit of " + strconv.Itoa(MaxSize) + " bytes")
+	if w.added += len(text); w.added > MaxAdded {
+		return false, fmt.Errorf("masks and replacements add more than the limit of %d bytes", MaxAdded)
 	}
 	kept, err := w.value(&scanner{text: text, depth: s.depth}, later)
 	if !kept {
