@@ -76,7 +76,7 @@ func (c *Call) Context() context.Context {
 	return c.ctx
 }
 
-// Recv returns the call's next frame in order; it belongs to the caller. A write,
+// Recv returns the call's next frame in order; it belongs to the caller. A write, delta_view,
 // span or input_delta that is taken returns its credit to the peer. Errors, each
 // after everything that was received before: ErrClosed when the peer has closed the
 // call, *TooLargeError or *StateError when a frame of this call was lost because

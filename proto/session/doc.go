@@ -32,8 +32,8 @@
 //	          input                                                          READY, RUNNING (with run)
 //	INPUT     input_delta                                                    INPUT
 //	          input                                                          READY, RUNNING (with run)
-//	READY     run, resume (if not ask)                                       RUNNING
-//	                                         asked (if ask)                  ASKED
+//	READY     run, resume (if no asked comes)                                RUNNING
+//	                                         asked (if ask or views)         ASKED
 //	ASKED     run                                                            RUNNING
 //	RUNNING                                  output                          OUTPUT
 //	                                         failed, suspended               ENDED
@@ -43,13 +43,19 @@
 //	OPEN to RUNNING                          failed                          ENDED
 //	OPEN to RUNNING                          progress, write, question       the same
 //	OPEN to RUNNING  answer                                                  the same
+//	INPUT, READY, RUNNING                    delta_view                      the same
 //	OPEN to ENDED                            span                            the same
 //	any       cancel                         closed                          CLOSED (by closed)
 //
 // So exactly one of output, failed and suspended is sent, and one that closes leads to
-// CLOSED at once. input_delta needs open.streaming. resume in open implies run; run and ask exclude
-// each other. At most 16 questions wait for an answer. Frames of the host that cross the outcome are stray,
-// not violations.
+// CLOSED at once. input_delta needs open.streaming. run and ask exclude each other. A call that open or
+// input does not start, and whose open has ask or views, gets exactly one asked, and run only after it. resume
+// in open implies run unless asked comes. At most 16 questions wait for an answer. Frames of the
+// host that cross the outcome are stray, not violations.
+//
+// A delta_view belongs to the oldest input_delta that has none for its audience, which is one of open.views; the
+// plugin sends it before asked and before it executes. A host that streams receives while it sends: a plugin without credit
+// for a delta_view takes no input_delta.
 //
 // # Cancel
 //
@@ -61,7 +67,7 @@
 // # Sizes
 //
 // An encoded frame has at most Limits.Message bytes; input_delta, progress, span,
-// question, asked and the frames without content at most 64 KiB and 64 bytes. Text and
+// question and the frames without content at most 64 KiB and 64 bytes. Text and
 // attributes of a log record have at most Limits.Log bytes. A frame over wire.ChunkSize
 // travels in chunks of its encoding; log, hello and welcome in chunks of call 0, and no frame
 // of the same call but closed comes in between. The first chunk announces the size. A
@@ -71,8 +77,8 @@
 //
 // # Credit
 //
-// input_delta, write and span cost credit: the bytes of data (of a span: name, attributes and
-// error), plus 32, and at most half of Limits.Window. Each call and direction starts with
+// input_delta, write, delta_view and span cost credit: the bytes of data or text (of a span: name,
+// attributes and error), plus 32, and at most half of Limits.Window. Each call and direction starts with
 // Limits.Window, and window returns what the receiver's owner took, once half a window has
 // gathered. So any frame can go as soon as everything before it was taken.
 // Other frames need no credit: the states bound them, and of progress only the

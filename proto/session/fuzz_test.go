@@ -88,6 +88,7 @@ func FuzzHost(f *testing.F) {
 	f.Add(packed([]*pb.Frame{frameOf(4, &pb.Asked{}), frameOf(2, &pb.Question{Id: 1}), frameOf(2, &pb.Write{Data: []byte("1")})}))
 	f.Add(packed(cutFrames(frameOf(0, &pb.Log{Message: "m"}), 3), []*pb.Frame{frameOf(1, &pb.Window{Bytes: 10})}))
 	f.Add(packed([]*pb.Frame{frameOf(5, &pb.Output{}), frameOf(5, &pb.Derived{}), frameOf(1, &pb.Span{Name: "s"})}))
+	f.Add(packed([]*pb.Frame{frameOf(1, &pb.DeltaView{Audience: 1, Text: []byte("x")}), frameOf(7, &pb.Asked{}), frameOf(1, &pb.DeltaView{Audience: -1})}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, b := memPair()
 		s := New(a, Config{Side: Host, Limits: Limits{Message: 1 << 20, Window: 500}, OnLog: func(uint64, *pb.Log) {}})
@@ -95,8 +96,8 @@ func FuzzHost(f *testing.F) {
 		s.phase = phServing
 		s.mu.Unlock()
 		opens := []*pb.Open{
-			{Streaming: true}, {Run: true}, {Run: true, Confirm: true}, {Input: []byte("1"), Ask: true},
-			{Run: true, Confirm: true}, {Run: true},
+			{Streaming: true, Views: bothViews()}, {Run: true}, {Run: true, Confirm: true}, {Input: []byte("1"), Ask: true},
+			{Run: true, Confirm: true}, {Input: []byte("1"), Views: bothViews()}, {Run: true},
 		}
 		var calls []*Call
 		for _, o := range opens {
@@ -141,6 +142,7 @@ func FuzzPlugin(f *testing.F) {
 	f.Add(packed([]*pb.Frame{hello}, cutFrames(frameOf(7, &pb.Open{Input: make([]byte, 100)}), 9), []*pb.Frame{frameOf(7, &pb.Run{})}))
 	f.Add(packed([]*pb.Frame{hello, frameOf(1, &pb.Open{Streaming: true}), frameOf(1, &pb.InputDelta{Data: []byte("é")}), frameOf(1, &pb.Input{Run: true})}))
 	f.Add(packed([]*pb.Frame{hello, frameOf(2, &pb.Open{Run: true, Confirm: true}), frameOf(2, &pb.Derive{}), frameOf(2, &pb.Accepted{})}))
+	f.Add(packed([]*pb.Frame{hello, frameOf(3, &pb.Open{Streaming: true, Views: []pb.Audience{1, 2, 7}, Resume: &pb.Resume{}}), frameOf(3, &pb.InputDelta{Data: []byte("1")}), frameOf(3, &pb.Input{})}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, b := memPair()
 		var calls []*Call
@@ -154,6 +156,8 @@ func FuzzPlugin(f *testing.F) {
 				opened[c.ID()] = true
 				calls = append(calls, c)
 				sent := 0
+				_ = c.Send(done, frameOf(0, &pb.DeltaView{Audience: 1}))
+				_ = c.Send(done, frameOf(0, &pb.Asked{}))
 				for _, body := range []any{&pb.Output{}, &pb.Failed{}, &pb.Suspended{}, &pb.Output{Closed: true}} {
 					if c.Send(done, frameOf(0, body)) == nil {
 						sent++

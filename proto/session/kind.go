@@ -35,6 +35,8 @@ func kindOf(f *pb.Frame) kind {
 		return kProgress
 	case *pb.Frame_Write:
 		return kWrite
+	case *pb.Frame_DeltaView:
+		return kDeltaView
 	case *pb.Frame_Span:
 		return kSpan
 	}
@@ -87,6 +89,7 @@ func clean(f *pb.Frame) {
 		cleanText(&b.Span.Name, &b.Span.Error)
 	case *pb.Frame_Asked:
 		cleanText(&b.Asked.Error)
+		cleanViews(b.Asked.GetViews())
 	case *pb.Frame_Question:
 		cleanText(&b.Question.Message)
 	case *pb.Frame_Log:

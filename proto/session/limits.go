@@ -91,6 +91,8 @@ func payload(f *pb.Frame) int {
 		return len(b.InputDelta.GetData())
 	case *pb.Frame_Write:
 		return len(b.Write.GetData())
+	case *pb.Frame_DeltaView:
+		return len(b.DeltaView.GetText())
 	case *pb.Frame_Span:
 		return len(b.Span.GetName()) + len(b.Span.GetAttributes()) + len(b.Span.GetError())
 	case *pb.Frame_Open:
@@ -99,11 +101,11 @@ func payload(f *pb.Frame) int {
 	case *pb.Frame_Input:
 		return len(b.Input.GetInput())
 	case *pb.Frame_Output:
-		return len(b.Output.GetOutput()) + len(b.Output.GetDerived().GetModel())
+		return len(b.Output.GetOutput()) + derivedSize(b.Output.GetDerived())
 	case *pb.Frame_Failed:
-		return len(b.Failed.GetMessage()) + len(b.Failed.GetData())
+		return len(b.Failed.GetMessage()) + len(b.Failed.GetData()) + viewsSize(b.Failed.GetViews())
 	case *pb.Frame_Suspended:
-		return len(b.Suspended.GetPayload())
+		return len(b.Suspended.GetPayload()) + viewsSize(b.Suspended.GetViews())
 	case *pb.Frame_Resume:
 		return len(b.Resume.GetData()) + len(b.Resume.GetPayload())
 	case *pb.Frame_Answer:
@@ -111,13 +113,22 @@ func payload(f *pb.Frame) int {
 	case *pb.Frame_Derive:
 		return len(b.Derive.GetOutput())
 	case *pb.Frame_Derived:
-		return len(b.Derived.GetModel())
+		return derivedSize(b.Derived)
 	case *pb.Frame_Progress:
 		return len(b.Progress.GetMessage())
 	case *pb.Frame_Question:
 		return len(b.Question.GetMessage()) + len(b.Question.GetSchema())
 	case *pb.Frame_Asked:
-		return len(b.Asked.GetError())
+		return len(b.Asked.GetError()) + viewsSize(b.Asked.GetViews())
 	}
 	return 0
+}
+
+func derivedSize(d *pb.Derived) int { return len(d.GetModel()) + viewsSize(d.GetViews()) }
+
+func viewsSize(views []*pb.DerivedView) (n int) {
+	for _, v := range views {
+		n += len(v.GetValue()) + len(v.GetError())
+	}
+	return n
 }

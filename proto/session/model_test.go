@@ -126,9 +126,15 @@ func (m *model) openCall() {
 		o.Run = m.flip()
 	}
 	o.Ask = !o.Run && m.rng.IntN(4) == 0
+	if m.rng.IntN(3) == 0 {
+		o.Views = bothViews()[m.rng.IntN(2):]
+	}
+	if m.rng.IntN(6) == 0 {
+		o.Resume = &pb.Resume{Data: m.payload()}
+	}
 	c := &modelCall{host: mustOpen(m.t, m.e.host, o)}
 	c.plugin = <-m.open
-	c.begun = o.Run
+	c.begun = runs(o)
 	m.calls = append(m.calls, c)
 }
 
@@ -282,7 +288,7 @@ func (m *model) hostBody() any {
 
 func (m *model) pluginBody() any {
 	m.next++
-	switch m.rng.IntN(12) {
+	switch m.rng.IntN(14) {
 	case 0, 1, 2:
 		return &pb.Write{Data: m.payload()}
 	case 3, 4:
@@ -292,13 +298,15 @@ func (m *model) pluginBody() any {
 	case 6:
 		return &pb.Question{Id: uint32(m.next), Message: fmt.Sprint(m.next)}
 	case 7:
-		return &pb.Asked{Needed: true}
+		return &pb.Asked{Needed: true, Views: []*pb.DerivedView{{Audience: display, Value: m.payload()}}}
 	case 8:
 		return &pb.Output{Output: m.payload(), Closed: m.flip()}
 	case 9:
 		return &pb.Failed{Data: m.payload(), Closed: m.flip()}
 	case 10:
 		return &pb.Suspended{Payload: m.payload(), Closed: m.flip()}
+	case 11, 12:
+		return &pb.DeltaView{Audience: bothViews()[m.rng.IntN(2)], Text: m.payload()}
 	}
 	return &pb.Derived{Model: m.payload()}
 }

@@ -68,6 +68,7 @@ var walk = []struct {
 	{"INPUT", []any{&pb.Open{Streaming: true}, &pb.InputDelta{Data: []byte("{")}}, nil},
 	{"READY", []any{&pb.Open{Input: []byte("{}")}}, nil},
 	{"ASKED", []any{&pb.Open{Input: []byte("{}"), Ask: true}}, []any{&pb.Asked{Needed: true}}},
+	{"ASKED", []any{&pb.Open{Input: []byte("{}"), Views: []pb.Audience{1}}}, []any{&pb.Asked{}}},
 	{"RUNNING", []any{&pb.Open{Input: []byte("{}"), Run: true}}, nil},
 	{"OUTPUT", []any{&pb.Open{Run: true, Confirm: true}}, []any{&pb.Output{}}},
 	{"DERIVING", []any{&pb.Open{Run: true, Confirm: true}, &pb.Derive{}}, []any{&pb.Output{}}},
@@ -184,6 +185,7 @@ func TestViolationsOfThePlugin(t *testing.T) {
 	for name, bodies := range map[string][]any{
 		"output before run":  {&pb.Output{Closed: true}},
 		"asked unasked":      {&pb.Asked{}},
+		"view of no delta":   {&pb.DeltaView{Audience: 1}},
 		"derived":            {&pb.Derived{}},
 		"host's frames":      {&pb.Open{}, &pb.Run{}, &pb.Input{}, &pb.InputDelta{}, &pb.Cancel{}},
 		"window not owed":    {&pb.Window{Bytes: 1}},

@@ -171,6 +171,8 @@ func frameOf(call uint64, body any) *pb.Frame {
 		f.Body = &pb.Frame_Progress{Progress: b}
 	case *pb.Write:
 		f.Body = &pb.Frame_Write{Write: b}
+	case *pb.DeltaView:
+		f.Body = &pb.Frame_DeltaView{DeltaView: b}
 	case *pb.Span:
 		f.Body = &pb.Frame_Span{Span: b}
 	case *pb.Question:

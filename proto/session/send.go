@@ -15,7 +15,7 @@ import (
 // afterwards, and f.Call is set. Frames of a call are sent in the order of their
 // Sends. Text that is not UTF-8 is sent with U+FFFD in place of the broken bytes.
 //
-// Send blocks only for write and span while the call has no credit, and for
+// Send blocks only for write, delta_view and span while the call has no credit, and for
 // input_delta when wire.MaxDelta of joined text waits already; ctx ends the
 // waiting and nothing else. An input_delta may end within a rune: the half is held back until the
 // next one. A progress frame replaces one that was not sent yet.

@@ -21,6 +21,13 @@ func TestM5_StalledFlows(t *testing.T) {
 		"spans": func(t *testing.T, _ ends, _, p *Call) <-chan error {
 			return stall(t, p, &pb.Span{Name: "0123456789"})
 		},
+		"views of deltas": func(t *testing.T, e ends, c, p *Call) <-chan error {
+			for range 100 {
+				mustSend(t, c, &pb.InputDelta{Data: []byte("1")})
+				mustRecv(t, p, kInputDelta)
+			}
+			return stall(t, p, &pb.DeltaView{Audience: display, Text: []byte("0123456789")})
+		},
 		"results": func(t *testing.T, e ends, _, p *Call) <-chan error {
 			mustSend(t, p, &pb.Failed{Message: string(fill(1, 1<<20))})
 			return nil
@@ -42,7 +49,7 @@ func TestM5_StalledFlows(t *testing.T) {
 				}
 			}
 			e := connect(t, Config{Limits: limits, OnLog: onLog}, Config{Limits: limits}, open)
-			c := mustOpen(t, e.host, &pb.Open{Streaming: true})
+			c := mustOpen(t, e.host, &pb.Open{Streaming: true, Views: bothViews()})
 			p := <-calls
 			blocked := begin(t, e, c, p)
 			otherFlows(t, e, calls, logged)

@@ -18,6 +18,7 @@ const (
 	kAsked
 	kProgress
 	kWrite
+	kDeltaView
 	kSpan
 	kQuestion
 	kSuspended
@@ -63,9 +64,10 @@ var kindTable = [kinds]struct {
 	kAnswer:       {"answer", hostCall, true},
 	kAccepted:     {"accepted", hostCall, false},
 	kDerive:       {"derive", hostCall, true},
-	kAsked:        {"asked", pluginCall, false},
+	kAsked:        {"asked", pluginCall, true},
 	kProgress:     {"progress", pluginCall, false},
 	kWrite:        {"write", pluginCall, true},
+	kDeltaView:    {"delta_view", pluginCall, true},
 	kSpan:         {"span", pluginCall, false},
 	kQuestion:     {"question", pluginCall, false},
 	kSuspended:    {"suspended", pluginCall, true},
@@ -87,8 +89,11 @@ var kindTable = [kinds]struct {
 
 func (k kind) String() string { return kindTable[k].name }
 
-func (k kind) outcome() bool  { return k == kOutput || k == kFailed || k == kSuspended }
-func (k kind) credited() bool { return k == kInputDelta || k == kWrite || k == kSpan }
+func (k kind) outcome() bool { return k == kOutput || k == kFailed || k == kSuspended }
+
+func (k kind) credited() bool {
+	return k == kInputDelta || k == kWrite || k == kDeltaView || k == kSpan
+}
 
 // state is where a call is; see the table in the package comment.
 type state uint8
@@ -99,7 +104,7 @@ const (
 	stOpen                  // no input yet
 	stInput                 // deltas have come
 	stReady                 // the whole input is there
-	stAsked                 // NeedsApproval has answered
+	stAsked                 // asked was sent
 	stRunning               // execute was started
 	stOutput                // output was sent
 	stDeriving              // derive was sent
@@ -125,12 +130,12 @@ var moves = [states][kinds]state{
 		kFailed: stEnded, kClosed: stClosed,
 	},
 	stInput: {
-		kInputDelta: stInput, kInput: stReady, kAnswer: stInput,
+		kInputDelta: stInput, kInput: stReady, kAnswer: stInput, kDeltaView: stInput,
 		kProgress: stInput, kWrite: stInput, kSpan: stInput, kQuestion: stInput,
 		kFailed: stEnded, kClosed: stClosed,
 	},
 	stReady: {
-		kRun: stRunning, kResume: stRunning, kAsked: stAsked, kAnswer: stReady,
+		kRun: stRunning, kResume: stRunning, kAsked: stAsked, kAnswer: stReady, kDeltaView: stReady,
 		kProgress: stReady, kWrite: stReady, kSpan: stReady, kQuestion: stReady,
 		kFailed: stEnded, kClosed: stClosed,
 	},
@@ -140,7 +145,7 @@ var moves = [states][kinds]state{
 		kFailed: stEnded, kClosed: stClosed,
 	},
 	stRunning: {
-		kAnswer:   stRunning,
+		kAnswer: stRunning, kDeltaView: stRunning,
 		kProgress: stRunning, kWrite: stRunning, kSpan: stRunning, kQuestion: stRunning,
 		kOutput: stOutput, kFailed: stEnded, kSuspended: stEnded, kClosed: stClosed,
 	},
@@ -149,17 +154,23 @@ var moves = [states][kinds]state{
 	stEnded:    {kSpan: stEnded, kClosed: stClosed},
 }
 
+// audiences is one more than the highest Audience.
+const audiences = 3
+
 // course is what a call's frames have said so far. Both ends keep one, and move it for the
 // frames that they send and for those that they receive.
 type course struct {
 	state     state
 	streaming bool // open said so
 	ask       bool
+	awaits    bool // asked comes before run
 	confirm   bool
-	resume    bool // open carried resume
-	accepted  bool // accepted was sent
-	derived   bool // derive was sent
-	questions int  // questions without an answer
+	resume    bool            // the input starts a resumption
+	views     [audiences]bool // that open asked for
+	unseen    [audiences]int  // input_deltas without a delta_view, by audience
+	accepted  bool            // accepted was sent
+	derived   bool            // derive was sent
+	questions int             // questions without an answer
 }
 
 // check returns the state after f, or a reason why f is not allowed.
@@ -184,12 +195,16 @@ func (p *course) check(k kind, f *pb.Frame) (state, string) {
 			return stRunning, ""
 		}
 	case kRun, kResume:
-		if p.ask && p.state != stAsked {
-			return stNone, "NeedsApproval has not answered"
+		if p.awaits && p.state != stAsked {
+			return stNone, "asked has not come"
 		}
 	case kAsked:
-		if !p.ask {
-			return stNone, "NeedsApproval was not asked"
+		if !p.awaits {
+			return stNone, "open wanted neither ask nor views"
+		}
+	case kDeltaView:
+		if a := f.GetDeltaView().GetAudience(); a < 0 || a >= audiences || p.unseen[a] == 0 {
+			return stNone, "no input_delta waits for it"
 		}
 	case kQuestion:
 		if p.questions >= maxQuestions {
@@ -216,7 +231,21 @@ func (p *course) apply(k kind, f *pb.Frame, next state) {
 	switch k {
 	case kOpen:
 		o := f.GetOpen()
-		p.streaming, p.ask, p.confirm, p.resume = o.GetStreaming(), o.GetAsk(), o.GetConfirm(), o.GetResume() != nil
+		p.streaming, p.ask, p.confirm = o.GetStreaming(), o.GetAsk(), o.GetConfirm()
+		p.awaits, p.resume = awaits(o), o.GetResume() != nil && !awaits(o)
+		for _, a := range o.GetViews() {
+			if a > 0 && a < audiences {
+				p.views[a] = true
+			}
+		}
+	case kInputDelta:
+		for a, want := range p.views {
+			if want {
+				p.unseen[a]++
+			}
+		}
+	case kDeltaView:
+		p.unseen[f.GetDeltaView().GetAudience()]--
 	case kQuestion:
 		p.questions++
 	case kAnswer:
@@ -239,7 +268,7 @@ func (p *course) late(k kind) bool {
 }
 
 func checkOpen(o *pb.Open) (state, string) {
-	run := o.GetRun() || o.GetResume() != nil
+	run := runs(o)
 	switch {
 	case run && o.GetAsk():
 		return stNone, "run and ask at once"
@@ -251,11 +280,17 @@ func checkOpen(o *pb.Open) (state, string) {
 	return stOpen, ""
 }
 
+// awaits reports whether the plugin sends asked before run, unless open or input starts the call.
+func awaits(o *pb.Open) bool { return o.GetAsk() || len(o.GetViews()) > 0 }
+
+// runs reports whether the call starts as soon as its input is there.
+func runs(o *pb.Open) bool { return o.GetRun() || o.GetResume() != nil && !awaits(o) }
+
 // starts reports whether f lets the plugin execute.
 func starts(k kind, p *course, f *pb.Frame) bool {
 	switch k {
 	case kOpen:
-		return f.GetOpen().GetRun() || f.GetOpen().GetResume() != nil
+		return runs(f.GetOpen())
 	case kInput:
 		return f.GetInput().GetRun() || p.resume
 	}

@@ -266,6 +266,7 @@ type Frame struct {
 	//	*Frame_Derive
 	//	*Frame_Derived
 	//	*Frame_Span
+	//	*Frame_DeltaView
 	Body          isFrame_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -567,6 +568,15 @@ func (x *Frame) GetSpan() *Span {
 	return nil
 }
 
+func (x *Frame) GetDeltaView() *DeltaView {
+	if x != nil {
+		if x, ok := x.Body.(*Frame_DeltaView); ok {
+			return x.DeltaView
+		}
+	}
+	return nil
+}
+
 type isFrame_Body interface {
 	isFrame_Body()
 }
@@ -672,7 +682,7 @@ type Frame_Resume struct {
 }
 
 type Frame_Asked struct {
-	// Plugin to host: what NeedsApproval said.
+	// Plugin to host: what NeedsApproval said, and the views of the input.
 	Asked *Asked `protobuf:"bytes,23,opt,name=asked,proto3,oneof"`
 }
 
@@ -709,6 +719,11 @@ type Frame_Derived struct {
 type Frame_Span struct {
 	// Plugin to host: a finished span of the author's code.
 	Span *Span `protobuf:"bytes,30,opt,name=span,proto3,oneof"`
+}
+
+type Frame_DeltaView struct {
+	// Plugin to host: what an audience sees of an input_delta.
+	DeltaView *DeltaView `protobuf:"bytes,31,opt,name=delta_view,json=deltaView,proto3,oneof"`
 }
 
 func (*Frame_Open) isFrame_Body() {}
@@ -766,6 +781,8 @@ func (*Frame_Derive) isFrame_Body() {}
 func (*Frame_Derived) isFrame_Body() {}
 
 func (*Frame_Span) isFrame_Body() {}
+
+func (*Frame_DeltaView) isFrame_Body() {}
 
 // Hello begins the session.
 type Hello struct {
@@ -1394,7 +1411,10 @@ type Open struct {
 	Context []byte `protobuf:"bytes,8,opt,name=context,proto3" json:"context,omitempty"`
 	// JSON array: the conversation's messages, if granted.
 	Messages []byte `protobuf:"bytes,9,opt,name=messages,proto3" json:"messages,omitempty"`
-	// The forms that output should carry beside the raw one.
+	// The audiences that function views are wanted for, each once. Those of the
+	// output, an error and a suspension travel with the outcome, those of deltas in
+	// delta_view. If execution does not start at once (run), asked carries those of
+	// the input, and the host waits for it.
 	Views []Audience `protobuf:"varint,10,rep,packed,name=views,proto3,enum=toolplugin.v1.Audience" json:"views,omitempty"`
 	// If true, output should carry the model form.
 	Model bool `protobuf:"varint,11,opt,name=model,proto3" json:"model,omitempty"`
@@ -1405,6 +1425,7 @@ type Open struct {
 	// W3C traceparent of the caller's span; may be empty.
 	Traceparent string `protobuf:"bytes,14,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	// If present, the call resumes a suspended one and no resume frame follows.
+	// It implies run, unless ask or views make the plugin send asked first.
 	Resume *Resume `protobuf:"bytes,15,opt,name=resume,proto3" json:"resume,omitempty"`
 	// The model starts to write the input now (OnInputStart).
 	InputStart    bool `protobuf:"varint,16,opt,name=input_start,json=inputStart,proto3" json:"input_start,omitempty"`
@@ -1802,13 +1823,16 @@ func (x *Cancel) GetMessage() string {
 	return ""
 }
 
-// Asked is NeedsApproval's answer.
+// Asked comes before run: what must be known to decide and to show it.
 type Asked struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether a person must approve.
+	// NeedsApproval's answer: whether a person must approve. False if open.ask is.
 	Needed bool `protobuf:"varint,1,opt,name=needed,proto3" json:"needed,omitempty"`
 	// If not empty, the function failed; the host then asks.
-	Error         string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	// Function views of the input, of a request to approve it, and of the data that
+	// resumes the call.
+	Views         []*DerivedView `protobuf:"bytes,3,rep,name=views,proto3" json:"views,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1857,6 +1881,87 @@ func (x *Asked) GetError() string {
 	return ""
 }
 
+func (x *Asked) GetViews() []*DerivedView {
+	if x != nil {
+		return x.Views
+	}
+	return nil
+}
+
+// DeltaView is what one audience sees of one input_delta, in place of its text.
+// A tool with a function for it sends one for each input_delta and audience.
+type DeltaView struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For whom.
+	Audience Audience `protobuf:"varint,1,opt,name=audience,proto3,enum=toolplugin.v1.Audience" json:"audience,omitempty"`
+	// UTF-8. Empty if suppressed.
+	Text []byte `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// If true, the audience sees nothing of the delta.
+	Suppress bool `protobuf:"varint,3,opt,name=suppress,proto3" json:"suppress,omitempty"`
+	// If true, the function failed; suppress is set too.
+	Failed        bool `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeltaView) Reset() {
+	*x = DeltaView{}
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeltaView) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeltaView) ProtoMessage() {}
+
+func (x *DeltaView) ProtoReflect() protoreflect.Message {
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeltaView.ProtoReflect.Descriptor instead.
+func (*DeltaView) Descriptor() ([]byte, []int) {
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *DeltaView) GetAudience() Audience {
+	if x != nil {
+		return x.Audience
+	}
+	return Audience_AUDIENCE_UNSPECIFIED
+}
+
+func (x *DeltaView) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *DeltaView) GetSuppress() bool {
+	if x != nil {
+		return x.Suppress
+	}
+	return false
+}
+
+func (x *DeltaView) GetFailed() bool {
+	if x != nil {
+		return x.Failed
+	}
+	return false
+}
+
 // Progress says how far a call has come. The latest wins.
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1872,7 +1977,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[18]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1884,7 +1989,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[18]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1897,7 +2002,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{18}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Progress) GetProgress() float64 {
@@ -1932,7 +2037,7 @@ type Write struct {
 
 func (x *Write) Reset() {
 	*x = Write{}
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[19]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1944,7 +2049,7 @@ func (x *Write) String() string {
 func (*Write) ProtoMessage() {}
 
 func (x *Write) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[19]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1957,7 +2062,7 @@ func (x *Write) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Write.ProtoReflect.Descriptor instead.
 func (*Write) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{19}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Write) GetData() []byte {
@@ -1990,7 +2095,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[20]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2107,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[20]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2120,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{20}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Span) GetName() string {
@@ -2082,7 +2187,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[21]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2199,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[21]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2212,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{21}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Question) GetId() uint32 {
@@ -2146,7 +2251,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[22]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2263,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[22]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2276,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{22}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Answer) GetId() uint32 {
@@ -2212,7 +2317,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[23]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2224,7 +2329,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[23]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2237,7 +2342,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{23}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Output) GetOutput() []byte {
@@ -2283,7 +2388,7 @@ type Derived struct {
 
 func (x *Derived) Reset() {
 	*x = Derived{}
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[24]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2295,7 +2400,7 @@ func (x *Derived) String() string {
 func (*Derived) ProtoMessage() {}
 
 func (x *Derived) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[24]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2308,7 +2413,7 @@ func (x *Derived) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Derived.ProtoReflect.Descriptor instead.
 func (*Derived) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{24}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Derived) GetModel() []byte {
@@ -2339,7 +2444,7 @@ type DerivedView struct {
 	Audience Audience `protobuf:"varint,1,opt,name=audience,proto3,enum=toolplugin.v1.Audience" json:"audience,omitempty"`
 	// Of what.
 	Phase Phase `protobuf:"varint,2,opt,name=phase,proto3,enum=toolplugin.v1.Phase" json:"phase,omitempty"`
-	// JSON.
+	// JSON. Empty without an error: the function made nothing.
 	Value []byte `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
 	// If not empty, the function failed and value is not set.
 	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
@@ -2349,7 +2454,7 @@ type DerivedView struct {
 
 func (x *DerivedView) Reset() {
 	*x = DerivedView{}
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[25]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2361,7 +2466,7 @@ func (x *DerivedView) String() string {
 func (*DerivedView) ProtoMessage() {}
 
 func (x *DerivedView) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[25]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2374,7 +2479,7 @@ func (x *DerivedView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DerivedView.ProtoReflect.Descriptor instead.
 func (*DerivedView) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{25}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DerivedView) GetAudience() Audience {
@@ -2427,7 +2532,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[26]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2544,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[26]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2557,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{26}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Failed) GetKind() FailureKind {
@@ -2506,7 +2611,8 @@ type Suspended struct {
 	LastLog uint64 `protobuf:"varint,2,opt,name=last_log,json=lastLog,proto3" json:"last_log,omitempty"`
 	// If true, no closed frame follows.
 	Closed bool `protobuf:"varint,3,opt,name=closed,proto3" json:"closed,omitempty"`
-	// Function views of the payload.
+	// Function views of the payload; if approval is set, also those of the input as
+	// a request to approve it.
 	Views []*DerivedView `protobuf:"bytes,4,rep,name=views,proto3" json:"views,omitempty"`
 	// If true, the tool asks for an approval rather than for data (AP-16).
 	Approval      bool `protobuf:"varint,5,opt,name=approval,proto3" json:"approval,omitempty"`
@@ -2516,7 +2622,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[27]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2528,7 +2634,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[27]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2541,7 +2647,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{27}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Suspended) GetPayload() []byte {
@@ -2590,7 +2696,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[28]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2602,7 +2708,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[28]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2615,7 +2721,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{28}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Accepted) GetFinal() bool {
@@ -2640,7 +2746,7 @@ type Derive struct {
 
 func (x *Derive) Reset() {
 	*x = Derive{}
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[29]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2652,7 +2758,7 @@ func (x *Derive) String() string {
 func (*Derive) ProtoMessage() {}
 
 func (x *Derive) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[29]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2665,7 +2771,7 @@ func (x *Derive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Derive.ProtoReflect.Descriptor instead.
 func (*Derive) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{29}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Derive) GetOutput() []byte {
@@ -2698,7 +2804,7 @@ type Closed struct {
 
 func (x *Closed) Reset() {
 	*x = Closed{}
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[30]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2710,7 +2816,7 @@ func (x *Closed) String() string {
 func (*Closed) ProtoMessage() {}
 
 func (x *Closed) ProtoReflect() protoreflect.Message {
-	mi := &file_toolplugin_v1_frame_proto_msgTypes[30]
+	mi := &file_toolplugin_v1_frame_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2723,14 +2829,14 @@ func (x *Closed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Closed.ProtoReflect.Descriptor instead.
 func (*Closed) Descriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{30}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{31}
 }
 
 var File_toolplugin_v1_frame_proto protoreflect.FileDescriptor
 
 const file_toolplugin_v1_frame_proto_rawDesc = "" +
 	"\n" +
-	"\x19toolplugin/v1/frame.proto\x12\rtoolplugin.v1\x1a\x1ctoolplugin/v1/manifest.proto\"\x84\v\n" +
+	"\x19toolplugin/v1/frame.proto\x12\rtoolplugin.v1\x1a\x1ctoolplugin/v1/manifest.proto\"\xbf\v\n" +
 	"\x05Frame\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\x04R\x04call\x12)\n" +
 	"\x04open\x18\x02 \x01(\v2\x13.toolplugin.v1.OpenH\x00R\x04open\x12<\n" +
@@ -2762,7 +2868,9 @@ const file_toolplugin_v1_frame_proto_rawDesc = "" +
 	"\baccepted\x18\x1b \x01(\v2\x17.toolplugin.v1.AcceptedH\x00R\baccepted\x12/\n" +
 	"\x06derive\x18\x1c \x01(\v2\x15.toolplugin.v1.DeriveH\x00R\x06derive\x122\n" +
 	"\aderived\x18\x1d \x01(\v2\x16.toolplugin.v1.DerivedH\x00R\aderived\x12)\n" +
-	"\x04span\x18\x1e \x01(\v2\x13.toolplugin.v1.SpanH\x00R\x04spanB\x06\n" +
+	"\x04span\x18\x1e \x01(\v2\x13.toolplugin.v1.SpanH\x00R\x04span\x129\n" +
+	"\n" +
+	"delta_view\x18\x1f \x01(\v2\x18.toolplugin.v1.DeltaViewH\x00R\tdeltaViewB\x06\n" +
 	"\x04body\"\x8a\x01\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bversions\x18\x01 \x03(\rR\bversions\x12-\n" +
@@ -2837,10 +2945,16 @@ const file_toolplugin_v1_frame_proto_rawDesc = "" +
 	"\x05_data\"W\n" +
 	"\x06Cancel\x123\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x1b.toolplugin.v1.CancelReasonR\x06reason\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"5\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"g\n" +
 	"\x05Asked\x12\x16\n" +
 	"\x06needed\x18\x01 \x01(\bR\x06needed\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"V\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x120\n" +
+	"\x05views\x18\x03 \x03(\v2\x1a.toolplugin.v1.DerivedViewR\x05views\"\x88\x01\n" +
+	"\tDeltaView\x123\n" +
+	"\baudience\x18\x01 \x01(\x0e2\x17.toolplugin.v1.AudienceR\baudience\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\fR\x04text\x12\x1a\n" +
+	"\bsuppress\x18\x03 \x01(\bR\bsuppress\x12\x16\n" +
+	"\x06failed\x18\x04 \x01(\bR\x06failed\"V\n" +
 	"\bProgress\x12\x1a\n" +
 	"\bprogress\x18\x01 \x01(\x01R\bprogress\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
@@ -2938,7 +3052,7 @@ func file_toolplugin_v1_frame_proto_rawDescGZIP() []byte {
 }
 
 var file_toolplugin_v1_frame_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_toolplugin_v1_frame_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_toolplugin_v1_frame_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_toolplugin_v1_frame_proto_goTypes = []any{
 	(CancelReason)(0),    // 0: toolplugin.v1.CancelReason
 	(AnswerAction)(0),    // 1: toolplugin.v1.AnswerAction
@@ -2961,36 +3075,37 @@ var file_toolplugin_v1_frame_proto_goTypes = []any{
 	(*Resume)(nil),       // 18: toolplugin.v1.Resume
 	(*Cancel)(nil),       // 19: toolplugin.v1.Cancel
 	(*Asked)(nil),        // 20: toolplugin.v1.Asked
-	(*Progress)(nil),     // 21: toolplugin.v1.Progress
-	(*Write)(nil),        // 22: toolplugin.v1.Write
-	(*Span)(nil),         // 23: toolplugin.v1.Span
-	(*Question)(nil),     // 24: toolplugin.v1.Question
-	(*Answer)(nil),       // 25: toolplugin.v1.Answer
-	(*Output)(nil),       // 26: toolplugin.v1.Output
-	(*Derived)(nil),      // 27: toolplugin.v1.Derived
-	(*DerivedView)(nil),  // 28: toolplugin.v1.DerivedView
-	(*Failed)(nil),       // 29: toolplugin.v1.Failed
-	(*Suspended)(nil),    // 30: toolplugin.v1.Suspended
-	(*Accepted)(nil),     // 31: toolplugin.v1.Accepted
-	(*Derive)(nil),       // 32: toolplugin.v1.Derive
-	(*Closed)(nil),       // 33: toolplugin.v1.Closed
-	(Audience)(0),        // 34: toolplugin.v1.Audience
-	(Phase)(0),           // 35: toolplugin.v1.Phase
+	(*DeltaView)(nil),    // 21: toolplugin.v1.DeltaView
+	(*Progress)(nil),     // 22: toolplugin.v1.Progress
+	(*Write)(nil),        // 23: toolplugin.v1.Write
+	(*Span)(nil),         // 24: toolplugin.v1.Span
+	(*Question)(nil),     // 25: toolplugin.v1.Question
+	(*Answer)(nil),       // 26: toolplugin.v1.Answer
+	(*Output)(nil),       // 27: toolplugin.v1.Output
+	(*Derived)(nil),      // 28: toolplugin.v1.Derived
+	(*DerivedView)(nil),  // 29: toolplugin.v1.DerivedView
+	(*Failed)(nil),       // 30: toolplugin.v1.Failed
+	(*Suspended)(nil),    // 31: toolplugin.v1.Suspended
+	(*Accepted)(nil),     // 32: toolplugin.v1.Accepted
+	(*Derive)(nil),       // 33: toolplugin.v1.Derive
+	(*Closed)(nil),       // 34: toolplugin.v1.Closed
+	(Audience)(0),        // 35: toolplugin.v1.Audience
+	(Phase)(0),           // 36: toolplugin.v1.Phase
 }
 var file_toolplugin_v1_frame_proto_depIdxs = []int32{
 	14, // 0: toolplugin.v1.Frame.open:type_name -> toolplugin.v1.Open
 	15, // 1: toolplugin.v1.Frame.input_delta:type_name -> toolplugin.v1.InputDelta
 	16, // 2: toolplugin.v1.Frame.input:type_name -> toolplugin.v1.Input
 	17, // 3: toolplugin.v1.Frame.run:type_name -> toolplugin.v1.Run
-	26, // 4: toolplugin.v1.Frame.output:type_name -> toolplugin.v1.Output
-	29, // 5: toolplugin.v1.Frame.failed:type_name -> toolplugin.v1.Failed
-	33, // 6: toolplugin.v1.Frame.closed:type_name -> toolplugin.v1.Closed
+	27, // 4: toolplugin.v1.Frame.output:type_name -> toolplugin.v1.Output
+	30, // 5: toolplugin.v1.Frame.failed:type_name -> toolplugin.v1.Failed
+	34, // 6: toolplugin.v1.Frame.closed:type_name -> toolplugin.v1.Closed
 	13, // 7: toolplugin.v1.Frame.chunk:type_name -> toolplugin.v1.Chunk
 	12, // 8: toolplugin.v1.Frame.window:type_name -> toolplugin.v1.Window
 	19, // 9: toolplugin.v1.Frame.cancel:type_name -> toolplugin.v1.Cancel
 	11, // 10: toolplugin.v1.Frame.log:type_name -> toolplugin.v1.Log
-	21, // 11: toolplugin.v1.Frame.progress:type_name -> toolplugin.v1.Progress
-	22, // 12: toolplugin.v1.Frame.write:type_name -> toolplugin.v1.Write
+	22, // 11: toolplugin.v1.Frame.progress:type_name -> toolplugin.v1.Progress
+	23, // 12: toolplugin.v1.Frame.write:type_name -> toolplugin.v1.Write
 	4,  // 13: toolplugin.v1.Frame.hello:type_name -> toolplugin.v1.Hello
 	5,  // 14: toolplugin.v1.Frame.welcome:type_name -> toolplugin.v1.Welcome
 	7,  // 15: toolplugin.v1.Frame.ping:type_name -> toolplugin.v1.Ping
@@ -2999,32 +3114,35 @@ var file_toolplugin_v1_frame_proto_depIdxs = []int32{
 	10, // 18: toolplugin.v1.Frame.tools_changed:type_name -> toolplugin.v1.ToolsChanged
 	18, // 19: toolplugin.v1.Frame.resume:type_name -> toolplugin.v1.Resume
 	20, // 20: toolplugin.v1.Frame.asked:type_name -> toolplugin.v1.Asked
-	24, // 21: toolplugin.v1.Frame.question:type_name -> toolplugin.v1.Question
-	25, // 22: toolplugin.v1.Frame.answer:type_name -> toolplugin.v1.Answer
-	30, // 23: toolplugin.v1.Frame.suspended:type_name -> toolplugin.v1.Suspended
-	31, // 24: toolplugin.v1.Frame.accepted:type_name -> toolplugin.v1.Accepted
-	32, // 25: toolplugin.v1.Frame.derive:type_name -> toolplugin.v1.Derive
-	27, // 26: toolplugin.v1.Frame.derived:type_name -> toolplugin.v1.Derived
-	23, // 27: toolplugin.v1.Frame.span:type_name -> toolplugin.v1.Span
-	6,  // 28: toolplugin.v1.Hello.limits:type_name -> toolplugin.v1.Limits
-	6,  // 29: toolplugin.v1.Welcome.limits:type_name -> toolplugin.v1.Limits
-	34, // 30: toolplugin.v1.Open.views:type_name -> toolplugin.v1.Audience
-	18, // 31: toolplugin.v1.Open.resume:type_name -> toolplugin.v1.Resume
-	0,  // 32: toolplugin.v1.Cancel.reason:type_name -> toolplugin.v1.CancelReason
-	1,  // 33: toolplugin.v1.Answer.action:type_name -> toolplugin.v1.AnswerAction
-	27, // 34: toolplugin.v1.Output.derived:type_name -> toolplugin.v1.Derived
-	28, // 35: toolplugin.v1.Derived.views:type_name -> toolplugin.v1.DerivedView
-	34, // 36: toolplugin.v1.DerivedView.audience:type_name -> toolplugin.v1.Audience
-	35, // 37: toolplugin.v1.DerivedView.phase:type_name -> toolplugin.v1.Phase
-	2,  // 38: toolplugin.v1.Failed.kind:type_name -> toolplugin.v1.FailureKind
-	28, // 39: toolplugin.v1.Failed.views:type_name -> toolplugin.v1.DerivedView
-	28, // 40: toolplugin.v1.Suspended.views:type_name -> toolplugin.v1.DerivedView
-	34, // 41: toolplugin.v1.Derive.views:type_name -> toolplugin.v1.Audience
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	25, // 21: toolplugin.v1.Frame.question:type_name -> toolplugin.v1.Question
+	26, // 22: toolplugin.v1.Frame.answer:type_name -> toolplugin.v1.Answer
+	31, // 23: toolplugin.v1.Frame.suspended:type_name -> toolplugin.v1.Suspended
+	32, // 24: toolplugin.v1.Frame.accepted:type_name -> toolplugin.v1.Accepted
+	33, // 25: toolplugin.v1.Frame.derive:type_name -> toolplugin.v1.Derive
+	28, // 26: toolplugin.v1.Frame.derived:type_name -> toolplugin.v1.Derived
+	24, // 27: toolplugin.v1.Frame.span:type_name -> toolplugin.v1.Span
+	21, // 28: toolplugin.v1.Frame.delta_view:type_name -> toolplugin.v1.DeltaView
+	6,  // 29: toolplugin.v1.Hello.limits:type_name -> toolplugin.v1.Limits
+	6,  // 30: toolplugin.v1.Welcome.limits:type_name -> toolplugin.v1.Limits
+	35, // 31: toolplugin.v1.Open.views:type_name -> toolplugin.v1.Audience
+	18, // 32: toolplugin.v1.Open.resume:type_name -> toolplugin.v1.Resume
+	0,  // 33: toolplugin.v1.Cancel.reason:type_name -> toolplugin.v1.CancelReason
+	29, // 34: toolplugin.v1.Asked.views:type_name -> toolplugin.v1.DerivedView
+	35, // 35: toolplugin.v1.DeltaView.audience:type_name -> toolplugin.v1.Audience
+	1,  // 36: toolplugin.v1.Answer.action:type_name -> toolplugin.v1.AnswerAction
+	28, // 37: toolplugin.v1.Output.derived:type_name -> toolplugin.v1.Derived
+	29, // 38: toolplugin.v1.Derived.views:type_name -> toolplugin.v1.DerivedView
+	35, // 39: toolplugin.v1.DerivedView.audience:type_name -> toolplugin.v1.Audience
+	36, // 40: toolplugin.v1.DerivedView.phase:type_name -> toolplugin.v1.Phase
+	2,  // 41: toolplugin.v1.Failed.kind:type_name -> toolplugin.v1.FailureKind
+	29, // 42: toolplugin.v1.Failed.views:type_name -> toolplugin.v1.DerivedView
+	29, // 43: toolplugin.v1.Suspended.views:type_name -> toolplugin.v1.DerivedView
+	35, // 44: toolplugin.v1.Derive.views:type_name -> toolplugin.v1.Audience
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_toolplugin_v1_frame_proto_init() }
@@ -3062,17 +3180,18 @@ func file_toolplugin_v1_frame_proto_init() {
 		(*Frame_Derive)(nil),
 		(*Frame_Derived)(nil),
 		(*Frame_Span)(nil),
+		(*Frame_DeltaView)(nil),
 	}
 	file_toolplugin_v1_frame_proto_msgTypes[11].OneofWrappers = []any{}
 	file_toolplugin_v1_frame_proto_msgTypes[15].OneofWrappers = []any{}
-	file_toolplugin_v1_frame_proto_msgTypes[23].OneofWrappers = []any{}
+	file_toolplugin_v1_frame_proto_msgTypes[24].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolplugin_v1_frame_proto_rawDesc), len(file_toolplugin_v1_frame_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -891,7 +891,7 @@ func (x *Annotations) GetOpenWorldHint() bool {
 	return false
 }
 
-// View transforms one phase for one audience.
+// View transforms one phase for one audience. There is at most one of each.
 type View struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// For whom.
