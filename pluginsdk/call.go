@@ -28,6 +28,7 @@ type Call struct {
 	cancel  context.CancelCauseFunc // of ctx
 	exec    context.Context         // ends when Execute returns
 	resumed *pb.Resume              // nil on a first run; written before Execute
+	input   any                     // *In; nil until the whole input is there
 
 	returned  bool          // run came to its end; false after runtime.Goexit
 	ended     atomic.Bool   // the call's goroutine is done

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -32,6 +34,7 @@ type tool struct {
 	resume         func(ctx context.Context, call *Call, data json.RawMessage) error
 	output         func(ctx context.Context, call *Call, out any) error
 	modelOutput    func(ctx context.Context, in, out any) (ModelOutput, error)
+	views          map[viewKey]viewer // the function views
 }
 
 // acquire takes one of the tool's places for a running call.
@@ -78,6 +81,12 @@ func (t Tool[In, Out]) compile() (*tool, error) {
 			return f(ctx, *in.(*In), *out.(*Out))
 		}
 	}
+	c.views = map[viewKey]viewer{}
+	for _, w := range t.Transform.list() {
+		if w.f != nil {
+			c.views[w.key] = w
+		}
+	}
 	return c, nil
 }
 
@@ -102,6 +111,13 @@ func (t Tool[In, Out]) describe() (*pb.Tool, error) {
 	}
 	if def.OutputSchema, err = schemaOf[Out](t.OutputSchema, writes); err != nil {
 		return nil, fmt.Errorf("output schema: %w", err)
+	}
+	for _, w := range t.Transform.list() {
+		view, err := w.encode()
+		if err != nil {
+			return nil, err
+		}
+		def.Views = append(def.Views, view)
 	}
 	for i, example := range t.InputExamples {
 		raw, err := encode(example)
@@ -154,8 +170,36 @@ func (t Tool[In, Out]) check() error {
 			return fmt.Errorf("field %s: no JSON object", o.name)
 		}
 	}
+	if err := checkOptions(t.ProviderOptions); err != nil {
+		return fmt.Errorf("field ProviderOptions: %w", err)
+	}
+	for _, kind := range t.NoRepairs {
+		if !slices.Contains(repairs, kind) {
+			return fmt.Errorf("field NoRepairs: no kind of repair is called %q", kind)
+		}
+	}
 	if icons := t.MCP.Icons; icons != nil && json.Unmarshal(icons, new([]json.RawMessage)) != nil {
 		return errors.New("field MCP.Icons: no JSON array")
+	}
+	return nil
+}
+
+// repairs are the kinds of input repair that a host knows.
+var repairs = []string{"text", "whole-argument", "stringified", "null", "number", "boolean", "alias"}
+
+// checkOptions checks that every provider's options are an object.
+func checkOptions(raw json.RawMessage) error {
+	var providers map[string]json.RawMessage
+	if raw == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, &providers); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(providers)) {
+		if !isObject(providers[name]) {
+			return fmt.Errorf("at /%s: no JSON object", escape(name))
+		}
 	}
 	return nil
 }

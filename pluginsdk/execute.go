@@ -38,7 +38,8 @@ func (c *Call) steps() error {
 	if err != nil {
 		return &failure{pb.FailureKind_FAILURE_KIND_INPUT, err}
 	}
-	if err := c.approve(in, run); err != nil {
+	c.input = in
+	if err := c.approve(run); err != nil {
 		return err
 	}
 	c.announce(in)
@@ -46,10 +47,10 @@ func (c *Call) steps() error {
 	if err != nil {
 		return err
 	}
-	if err := c.deliver(in, out); err != nil || !c.open.GetConfirm() {
+	if err := c.deliver(out); err != nil || !c.open.GetConfirm() {
 		return err
 	}
-	c.confirm(in, out)
+	c.confirm(out)
 	return nil
 }
 
@@ -57,8 +58,9 @@ func (c *Call) steps() error {
 // whole input, and whether it may be executed at once. A piece is taken from the session
 // only when the author is done with the one before, so the model's side feels a slow author (M4).
 func (c *Call) receiveInput() (raw []byte, run bool, err error) {
+	run = c.open.GetRun() || c.open.GetResume() != nil && !c.awaitsAsked()
 	if c.open.Input != nil {
-		return c.open.Input, c.open.GetRun(), nil
+		return c.open.Input, run, nil
 	}
 	for {
 		f, err := c.receive(c.ctx)
@@ -67,36 +69,68 @@ func (c *Call) receiveInput() (raw []byte, run bool, err error) {
 		}
 		switch body := f.GetBody().(type) {
 		case *pb.Frame_InputDelta:
-			if c.tool.inputDelta != nil {
-				c.callback("OnInputDelta", func() error { return c.tool.inputDelta(c.ctx, c, string(body.InputDelta.GetData())) })
+			if err := c.takeDelta(string(body.InputDelta.GetData())); err != nil {
+				return nil, false, err
 			}
 		case *pb.Frame_Input:
-			return body.Input.GetInput(), body.Input.GetRun() || c.open.GetRun(), nil
+			return body.Input.GetInput(), body.Input.GetRun() || run, nil
 		}
 	}
 }
 
-// approve asks the author's NeedsApproval if the host wants to know, and returns when the call may run.
-func (c *Call) approve(in any, run bool) error {
+// takeDelta is the one place where a piece of the input comes in: whatever is known of the input so far is known from here.
+func (c *Call) takeDelta(delta string) error {
+	if c.tool.inputDelta != nil {
+		c.callback("OnInputDelta", func() error { return c.tool.inputDelta(c.ctx, c, delta) })
+	}
+	return c.viewDelta(delta)
+}
+
+// awaitsAsked reports whether the host waits for asked before it sends run, unless the input says that it does not.
+func (c *Call) awaitsAsked() bool { return c.open.GetAsk() || len(c.open.GetViews()) > 0 }
+
+// approve tells the host what it wants to know before the call runs, and returns when it may.
+func (c *Call) approve(run bool) error {
 	c.resumed = c.open.GetResume()
-	if c.open.GetAsk() {
-		asked, err := c.needsApproval(in)
-		if err != nil {
-			return err
-		}
-		if err := c.send(c.ctx, &pb.Frame{Body: &pb.Frame_Asked{Asked: asked}}); err != nil {
+	if !run && c.awaitsAsked() {
+		if err := c.sendAsked(); err != nil {
 			return err
 		}
 	}
-	for !run && c.resumed == nil {
+	for !run {
 		f, err := c.receive(c.ctx)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case f.GetResume() != nil:
+			c.resumed, run = f.GetResume(), true
+		case f.GetRun() != nil:
+			run = true
 		}
-		run = f.GetRun() != nil
-		c.resumed = f.GetResume()
 	}
 	return nil
+}
+
+// sendAsked sends NeedsApproval's answer and the views of the input.
+func (c *Call) sendAsked() error {
+	asked := &pb.Asked{}
+	if c.open.GetAsk() {
+		var err error
+		if asked, err = c.needsApproval(c.input); err != nil {
+			return err
+		}
+	}
+	asked.Views = c.views(c.open.GetViews(), viewed{in: c.input}, pb.Phase_PHASE_INPUT, pb.Phase_PHASE_APPROVAL)
+	if data := c.resumed.GetData(); data != nil {
+		asked.Views = append(asked.Views, c.views(c.open.GetViews(), viewed{raw: data}, pb.Phase_PHASE_RESUME)...)
+	}
+	err := c.send(c.ctx, &pb.Frame{Body: &pb.Frame_Asked{Asked: asked}})
+	var size *session.TooLargeError
+	if errors.As(err, &size) {
+		asked.Views = failedViews(asked.Views, size)
+		err = c.send(c.ctx, &pb.Frame{Body: &pb.Frame_Asked{Asked: asked}})
+	}
+	return err
 }
 
 // needsApproval fails for a panic only. An error of the author's goes to the host, which then asks (AP-3).
@@ -149,19 +183,17 @@ func (c *Call) execute(in any) (out any, err error) {
 }
 
 // deliver sends what Execute returned.
-func (c *Call) deliver(in, out any) error {
+func (c *Call) deliver(out any) error {
 	body := &pb.Output{Closed: !c.open.GetConfirm()}
 	err := guard("the output's encoding", func() (err error) { body.Output, err = c.tool.encodeOutput(out); return err })
 	if err != nil {
 		return &failure{pb.FailureKind_FAILURE_KIND_OUTPUT, err}
 	}
-	if c.open.GetModel() {
-		body.Derived = c.derive(in, out)
-	}
+	body.Derived = c.derive(out, c.open.GetModel(), c.open.GetViews())
 	err = c.outcome(&pb.Frame{Body: &pb.Frame_Output{Output: body}})
 	var size *session.TooLargeError
-	if errors.As(err, &size) && len(body.GetDerived().GetModel()) > 0 { // the output alone may fit
-		body.Derived = &pb.Derived{ModelError: size.Error()}
+	if errors.As(err, &size) && body.Derived != nil { // the output alone may fit
+		body.Derived = undone(body.Derived, size)
 		err = c.outcome(&pb.Frame{Body: &pb.Frame_Output{Output: body}})
 	}
 	if errors.As(err, &size) {
@@ -170,30 +202,9 @@ func (c *Call) deliver(in, out any) error {
 	return err
 }
 
-// derive makes what the model is shown. It cannot fail: the host falls back to the output (b39).
-func (c *Call) derive(in, out any) *pb.Derived {
-	if c.tool.modelOutput == nil {
-		return &pb.Derived{}
-	}
-	d := &pb.Derived{}
-	err := guard("ToModelOutput", func() error {
-		m, err := c.tool.modelOutput(c.ctx, in, out)
-		if err != nil {
-			return err
-		}
-		d.Model, err = m.encode()
-		return err
-	})
-	if err != nil {
-		c.logFailure("ToModelOutput", err)
-		d = &pb.Derived{ModelError: orElse(cut(err.Error(), maxErrorText), "failed")}
-	}
-	return d
-}
-
 // confirm waits for what the host says about the output: that it was accepted as
 // it is, or, in either order, that it was accepted and that other forms are needed of what a hook made of it.
-func (c *Call) confirm(in, out any) {
+func (c *Call) confirm(out any) {
 	accepted, derived := false, false
 	for !accepted || !derived {
 		f, err := c.receive(c.ctx)
@@ -205,7 +216,7 @@ func (c *Call) confirm(in, out any) {
 			accepted = true
 			derived = derived || body.Accepted.GetFinal()
 		case *pb.Frame_Derive:
-			if out, err = c.rederive(in, body.Derive); err != nil {
+			if out, err = c.rederive(body.Derive); err != nil {
 				return
 			}
 			derived = true
@@ -216,22 +227,6 @@ func (c *Call) confirm(in, out any) {
 	}
 }
 
-func (c *Call) rederive(in any, want *pb.Derive) (out any, err error) {
-	d := &pb.Derived{}
-	err = guard("the output's decoding", func() (err error) { out, err = c.tool.decodeOutput(want.GetOutput()); return err })
-	switch {
-	case err != nil:
-		c.logFailure("derive", err)
-		d.ModelError = orElse(cut(err.Error(), maxErrorText), "failed")
-	case want.GetModel():
-		d = c.derive(in, out)
-	}
-	if sendErr := c.wire.Send(context.Background(), &pb.Frame{Body: &pb.Frame_Derived{Derived: d}}); sendErr != nil {
-		return nil, sendErr
-	}
-	return out, err
-}
-
 // fail sends what ended the call in place of an output.
 func (c *Call) fail(err error) {
 	if s, ok := asSuspension(err); ok {
@@ -239,7 +234,15 @@ func (c *Call) fail(err error) {
 			return
 		}
 	}
-	failed := &pb.Failed{Kind: c.kindOf(err), Message: orElse(cut(err.Error(), maxErrorText), "failed"), Closed: true}
+	var views []*pb.DerivedView
+	if c.tool != nil {
+		views = c.views(c.open.GetViews(), viewed{err: err}, pb.Phase_PHASE_ERROR)
+	}
+	c.sendFailed(err, views)
+}
+
+func (c *Call) sendFailed(err error, views []*pb.DerivedView) {
+	failed := &pb.Failed{Kind: c.kindOf(err), Views: views, Message: orElse(cut(err.Error(), maxErrorText), "failed"), Closed: true}
 	var p *panicError
 	if errors.As(err, &p) {
 		c.logFailure("call", err)
@@ -254,8 +257,8 @@ func (c *Call) fail(err error) {
 	}
 	err = c.outcome(&pb.Frame{Body: &pb.Frame_Failed{Failed: failed}})
 	var size *session.TooLargeError
-	if errors.As(err, &size) && failed.Data != nil {
-		failed.Data = nil
+	if errors.As(err, &size) {
+		failed.Data, failed.Views = nil, failedViews(views, size)
 		_ = c.outcome(&pb.Frame{Body: &pb.Frame_Failed{Failed: failed}}) // any other error: nobody listens
 	}
 }
@@ -264,8 +267,16 @@ func (c *Call) suspend(s *suspension) error {
 	if s.err != nil {
 		return &failure{pb.FailureKind_FAILURE_KIND_SUSPEND, s}
 	}
-	err := c.outcome(s.frame())
+	phases := []pb.Phase{pb.Phase_PHASE_SUSPEND}
+	if s.approval {
+		phases = append(phases, pb.Phase_PHASE_APPROVAL)
+	}
+	views := c.views(c.open.GetViews(), viewed{in: c.input, raw: s.payload}, phases...)
+	err := c.outcome(s.frame(views))
 	var size *session.TooLargeError
+	if errors.As(err, &size) && len(views) > 0 { // the payload alone may fit
+		err = c.outcome(s.frame(failedViews(views, size)))
+	}
 	if errors.As(err, &size) {
 		return &failure{pb.FailureKind_FAILURE_KIND_TOO_LARGE, fmt.Errorf("suspend payload: %w", err)}
 	}
@@ -292,7 +303,7 @@ func (c *Call) outcome(f *pb.Frame) error { return c.wire.Send(context.Backgroun
 // end runs also when the author's code ended the goroutine itself (runtime.Goexit).
 func (c *Call) end() {
 	if !c.returned {
-		c.fail(&failure{pb.FailureKind_FAILURE_KIND_PANIC, errors.New("panic in tool: its goroutine ended")})
+		c.sendFailed(&failure{pb.FailureKind_FAILURE_KIND_PANIC, errors.New("panic in tool: its goroutine ended")}, nil)
 	}
 	c.ended.Store(true)
 	c.cancel(ErrCallEnded)

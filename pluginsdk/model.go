@@ -9,7 +9,8 @@ import (
 
 // ModelOutput is what the model is shown in place of an output. Its JSON is the
 // wire's form of it. [Text], [JSON] and [Content] make one; the zero value means
-// the output itself.
+// the output itself, and a JSON string without a Type is a text (b38). Nothing is unwrapped: an object
+// with a member "value" is shown as it is (b37).
 type ModelOutput struct {
 	Type  string          `json:"type"` // "text", "json" or "content"
 	Value json.RawMessage `json:"value"`
@@ -17,13 +18,13 @@ type ModelOutput struct {
 
 // Text shows the model plain text.
 func Text(s string) ModelOutput {
-	value, _ := json.Marshal(s) // a string always has a JSON form
+	value, _ := encode(s) // a string always has a JSON form
 	return ModelOutput{Type: "text", Value: value}
 }
 
 // JSON shows the model the JSON form of v. It fails if v has none.
 func JSON(v any) (ModelOutput, error) {
-	value, err := json.Marshal(v)
+	value, err := encode(v)
 	if err != nil {
 		return ModelOutput{}, fmt.Errorf("model output: %w", err)
 	}
@@ -40,7 +41,7 @@ func Content(parts ...Part) (ModelOutput, error) {
 	if parts == nil {
 		parts = []Part{}
 	}
-	value, err := json.Marshal(parts)
+	value, err := encode(parts)
 	if err != nil {
 		return ModelOutput{}, fmt.Errorf("model output: %w", err)
 	}
@@ -85,9 +86,9 @@ type Part struct {
 func (p Part) MarshalJSON() ([]byte, error) {
 	type plain Part
 	if p.Type != PartText {
-		return json.Marshal(plain(p))
+		return encode(plain(p))
 	}
-	return json.Marshal(struct { // an empty text is a text
+	return encode(struct { // an empty text is a text
 		plain
 		Text string `json:"text"`
 	}{plain(p), p.Text})
@@ -126,16 +127,20 @@ func need(absent bool, field string) string {
 
 // encode returns the wire form; nil for the zero value.
 func (m ModelOutput) encode() ([]byte, error) {
-	switch m.Type {
-	case "":
+	if m.Type == "" && len(m.Value) == 0 {
 		return nil, nil
+	}
+	if m.Type == "" && begins(m.Value, '"') {
+		m.Type = "text"
+	}
+	switch m.Type {
 	case "text":
-		if !bytes.HasPrefix(bytes.TrimLeft(m.Value, " \t\r\n"), []byte{'"'}) {
+		if !begins(m.Value, '"') {
 			return nil, errors.New("model output: a text whose value is no JSON string")
 		}
 	case "content":
-		if !bytes.HasPrefix(bytes.TrimLeft(m.Value, " \t\r\n"), []byte{'['}) {
-			return nil, errors.New("model output: a content whose value is no JSON array")
+		if err := checkParts(m.Value); err != nil {
+			return nil, fmt.Errorf("model output: %w", err)
 		}
 	case "json":
 	default:
@@ -144,5 +149,32 @@ func (m ModelOutput) encode() ([]byte, error) {
 	if len(m.Value) == 0 {
 		return nil, errors.New("model output: no value")
 	}
-	return json.Marshal(m) // also checks that Value is JSON
+	raw, err := encode(m) // also checks that Value is JSON
+	if err != nil {
+		return nil, fmt.Errorf("model output: %w", err)
+	}
+	return raw, nil
+}
+
+func begins(value []byte, c byte) bool {
+	value = bytes.TrimLeft(value, " \t\r\n")
+	return len(value) > 0 && value[0] == c
+}
+
+// checkParts checks a content that may have been written by hand.
+func checkParts(value json.RawMessage) error {
+	var parts []json.RawMessage
+	if !begins(value, '[') || json.Unmarshal(value, &parts) != nil {
+		return errors.New("a content whose value is no JSON array")
+	}
+	for i, raw := range parts {
+		var p Part
+		if err := json.Unmarshal(raw, &p); err != nil {
+			return fmt.Errorf("part %d: %w", i, err)
+		}
+		if err := p.check(); err != nil {
+			return fmt.Errorf("part %d: %w", i, err)
+		}
+	}
+	return nil
 }

@@ -27,8 +27,16 @@ func TestT1_EveryFieldIsInTheManifest(t *testing.T) {
 		MCP:        MCP{Annotations: &Annotations{Title: "at", ReadOnly: &yes}, Meta: raw(`{"m":1}`), Icons: raw(`[]`)},
 		Background: raw(`{"enabled":true}`), Timeout: 1500 * time.Microsecond, MaxConcurrency: 3, OutputMode: OutputWarn,
 		Idempotent: true, WantsMessages: true, NoRepairs: []string{"null"}, RequireApproval: true,
-		NeedsApproval:    func(context.Context, *Call, city) (bool, error) { return true, nil },
-		ToModelOutput:    func(context.Context, city, string) (ModelOutput, error) { return Text(""), nil },
+		NeedsApproval: func(context.Context, *Call, city) (bool, error) { return true, nil },
+		ToModelOutput: func(context.Context, city, string) (ModelOutput, error) { return Text(""), nil },
+		Transform: Transform[city, string]{
+			Display: Views[city, string]{
+				Input:          Keep("/city").Mask("/city/*", "").Replace("/a~1b", map[string]any{"x": "<y>"}),
+				InputDeltaFunc: func(context.Context, *Call, string) (string, error) { return "", nil },
+				OutputFunc:     func(context.Context, *Call, city, string) (any, error) { return 1, nil },
+			},
+			Transcript: Views[city, string]{Error: Mask("/message"), Approval: Keep("")},
+		},
 		OnInputStart:     func(context.Context, *Call) error { return nil },
 		OnInputDelta:     func(context.Context, *Call, string) error { return nil },
 		OnInputAvailable: func(context.Context, *Call, city) error { return nil },
@@ -45,6 +53,16 @@ func TestT1_EveryFieldIsInTheManifest(t *testing.T) {
 		Background: raw(`{"enabled":true}`), TimeoutMs: 2, MaxConcurrency: 3, OutputMode: pb.OutputMode_OUTPUT_MODE_WARN,
 		RequireApproval: true, WantsMessages: true, Idempotent: true, NoRepairs: []string{"null"},
 		Callbacks: []pb.Callback{1, 2, 3, 4, 5, 6, 7},
+		Views: []*pb.View{
+			{Audience: 1, Phase: pb.Phase_PHASE_INPUT_DELTA, Function: true},
+			{Audience: 1, Phase: pb.Phase_PHASE_INPUT, Rules: []*pb.ViewRule{
+				{Action: 1, Paths: []string{"/city"}}, {Action: 2, Paths: []string{"/city/*", ""}},
+				{Action: 3, Paths: []string{"/a~1b"}, Value: raw(`{"x":"<y>"}`)},
+			}},
+			{Audience: 1, Phase: pb.Phase_PHASE_OUTPUT, Function: true},
+			{Audience: 2, Phase: pb.Phase_PHASE_ERROR, Rules: []*pb.ViewRule{{Action: 2, Paths: []string{"/message"}}}},
+			{Audience: 2, Phase: pb.Phase_PHASE_APPROVAL, Rules: []*pb.ViewRule{{Action: 1, Paths: []string{""}}}},
+		},
 	}
 	if diff := cmp.Diff(want, m.GetTools()[0], protocmp.Transform()); diff != "" {
 		t.Error(diff)
@@ -79,6 +97,8 @@ func TestBadToolsDoNotTakeTheirSiblings(t *testing.T) {
 		tool("schema", func(t *Tool[nothing, any]) { t.InputSchema = json.RawMessage(`{"type":`) }),
 		tool("schema-array", func(t *Tool[nothing, any]) { t.ResumeSchema = json.RawMessage(`[]`) }),
 		tool("options", func(t *Tool[nothing, any]) { t.ProviderOptions = json.RawMessage(`1`) }),
+		tool("provider", func(t *Tool[nothing, any]) { t.ProviderOptions = json.RawMessage(`{"a":{},"b/c":1}`) }),
+		tool("repair", func(t *Tool[nothing, any]) { t.NoRepairs = []string{"null", "spelling"} }),
 		tool("icons", func(t *Tool[nothing, any]) { t.MCP.Icons = json.RawMessage(`{}`) }),
 		tool("timeout", func(t *Tool[nothing, any]) { t.Timeout = -1 }),
 		tool("mode", func(t *Tool[nothing, any]) { t.OutputMode = 7 }),
@@ -94,7 +114,7 @@ func TestBadToolsDoNotTakeTheirSiblings(t *testing.T) {
 		"func: input schema: at /F: type func() has no JSON form", "scalar: input schema: type string: an input is a JSON object",
 		"chan-out: output schema: at /C/*: type chan int", "good: field ID: another tool has it already", "no spaces: field ID", ": field ID",
 		"no-execute: field Execute: missing", "no-description: field Description: missing", "schema: input schema: no JSON", "schema-array: field ResumeSchema: a JSON Schema",
-		"options: field ProviderOptions: no JSON object", "icons: field MCP.Icons", "timeout: field Timeout", "mode: field OutputMode", ": panic in the definition", ": the definition is nil",
+		"options: field ProviderOptions: no JSON object", "provider: field ProviderOptions: at /b~1c: no JSON object", `repair: field NoRepairs: no kind of repair is called "spelling"`, "icons: field MCP.Icons", "timeout: field Timeout", "mode: field OutputMode", ": panic in the definition", ": the definition is nil",
 	}
 	if len(m.GetBadTools()) != len(want) {
 		t.Fatalf("bad tools = %v", m.GetBadTools())

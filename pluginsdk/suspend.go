@@ -68,9 +68,9 @@ func (s *suspension) Error() string {
 	return "the call is suspended; Execute must return this error"
 }
 
-func (s *suspension) frame() *pb.Frame {
+func (s *suspension) frame(views []*pb.DerivedView) *pb.Frame {
 	return &pb.Frame{Body: &pb.Frame_Suspended{Suspended: &pb.Suspended{
-		Payload: s.payload, Approval: s.approval, Closed: true,
+		Payload: s.payload, Approval: s.approval, Closed: true, Views: views,
 	}}}
 }
 

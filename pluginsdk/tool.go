@@ -21,7 +21,8 @@ type Definition interface {
 //
 // The functions are called by one goroutine a call, in this order: OnInputStart,
 // OnInputDelta, NeedsApproval, OnInputAvailable or OnResume, Execute,
-// ToModelOutput, OnOutput. Calls run concurrently. An error or a panic of a function
+// ToModelOutput, OnOutput. Those of Transform come where what they show comes
+// about. Calls run concurrently. An error or a panic of a function
 // whose name begins with On is logged and changes nothing (H-3).
 type Tool[In, Out any] struct {
 	// ID names the tool: 1 to 64 letters, digits, "_" and "-", unique in the plugin.
@@ -50,7 +51,7 @@ type Tool[In, Out any] struct {
 	RequestContextSchema json.RawMessage
 	// Strict says whether providers should hold the model to the schema. If nil, the host decides.
 	Strict *bool
-	// ProviderOptions is a JSON object: provider name to that provider's options.
+	// ProviderOptions is a JSON object: provider name to an object of that provider's options.
 	ProviderOptions json.RawMessage
 	// InputExamples are shown to models that take examples.
 	InputExamples []In
@@ -69,7 +70,8 @@ type Tool[In, Out any] struct {
 	Idempotent bool
 	// WantsMessages asks for the conversation's messages; see [Call.Messages].
 	WantsMessages bool
-	// NoRepairs lists the kinds of input repair that the tool does not want.
+	// NoRepairs lists the kinds of input repair that the tool does not want: text, whole-argument,
+	// stringified, null, number, boolean, alias.
 	NoRepairs []string
 	// RequireApproval makes every call wait for a person's approval.
 	RequireApproval bool
@@ -80,6 +82,8 @@ type Tool[In, Out any] struct {
 	// be pure: it may run again on an output that a hook rewrote. If it fails, the model is
 	// shown the output itself. The zero ModelOutput means the same.
 	ToModelOutput func(ctx context.Context, in In, out Out) (ModelOutput, error)
+	// Transform says what people see of a call.
+	Transform Transform[In, Out]
 	// OnInputStart is called when the model begins to write the input.
 	OnInputStart func(ctx context.Context, call *Call) error
 	// OnInputDelta is called with each piece of the input's text, one after the other; the
