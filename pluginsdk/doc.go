@@ -17,6 +17,8 @@
 // parses, repairs and validates the input, asks for approvals, keeps deadlines,
 // validates the output and decides who sees it. So Execute gets an input that
 // fits the input schema, and a tool need not check it again.
+// What people see of a call is the author's to say with [Transform]: by rules that the host
+// applies, or by functions that run here.
 //
 // # Schemas
 //
