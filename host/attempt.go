@@ -2,10 +2,12 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/toolhost/toolhost/host/internal/schema"
 	"github.com/toolhost/toolhost/proto/session"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
@@ -45,13 +47,16 @@ const maxAttempts = 3
 
 // execute runs the call in the plugin and returns what the tool returned. A call that was never sent is tried again on a
 // fresh process; one that may have been sent never is (C3).
-func (r *run) execute(ctx context.Context, input, reqContext []byte) (*pb.Output, error) {
+func (r *run) execute(ctx context.Context, reqContext []byte) (*pb.Output, error) {
 	if err := r.takeSlot(ctx); err != nil {
 		return nil, err
 	}
 	defer r.freeSlot()
+	if !r.asks() {
+		r.begin(ctx, nil)
+	}
 	for n := 1; ; n++ {
-		out, err := r.try(ctx, input, reqContext)
+		out, err := r.try(ctx, reqContext)
 		e, failed := errors.AsType[*Error](err)
 		if !failed || n == maxAttempts || !e.retry {
 			return out, err
@@ -60,22 +65,50 @@ func (r *run) execute(ctx context.Context, input, reqContext []byte) (*pb.Output
 }
 
 // try runs the call on one process.
-func (r *run) try(ctx context.Context, input, reqContext []byte) (*pb.Output, error) {
+func (r *run) try(ctx context.Context, reqContext []byte) (*pb.Output, error) {
+	asks := r.asks()
 	if r.streamed != nil {
 		if a := r.streamed.attempt(ctx); a != nil {
-			return a.finish(ctx, input)
+			return a.finish(ctx, asks)
 		}
 	}
-	a, err := r.open(ctx, &pb.Open{Input: input, Run: true, Context: reqContext})
+	if !asks {
+		if err := r.spendForRun(); err != nil {
+			return nil, err
+		}
+	}
+	open := &pb.Open{Input: r.input.Bytes(), Run: !asks, Context: reqContext, Resume: r.resumeFrame()}
+	if asks {
+		open.Ask = r.entry.wants[pb.Callback_CALLBACK_NEEDS_APPROVAL] && !r.round.approved()
+	}
+	a, err := r.open(ctx, open)
 	if err != nil {
 		return nil, err
 	}
 	return a.await(ctx)
 }
 
+// resumeFrame is what the tool is told of its earlier round; nil: this is its first.
+func (r *run) resumeFrame() *pb.Resume {
+	switch {
+	case r.round == nil || r.round.Payload == nil && !r.round.AskedBy:
+		return nil
+	case r.round.answer.hasData:
+		return &pb.Resume{Data: r.round.answer.data, Payload: r.round.Payload}
+	}
+	return &pb.Resume{Payload: r.round.Payload}
+}
+
 // finish sends the whole input of a call that was opened before, and waits for the outcome.
-func (a *attempt) finish(ctx context.Context, input []byte) (*pb.Output, error) {
-	f := &pb.Frame{Body: &pb.Frame_Input{Input: &pb.Input{Input: input, Run: true}}}
+func (a *attempt) finish(ctx context.Context, asks bool) (*pb.Output, error) {
+	if !asks {
+		if err := a.run.spendForRun(); err != nil {
+			a.cancel(err)
+			<-a.result
+			return nil, err
+		}
+	}
+	f := &pb.Frame{Body: &pb.Frame_Input{Input: &pb.Input{Input: a.run.input.Bytes(), Run: !asks}}}
 	if err := a.call.Send(ctx, f); err != nil && !overErr(err) {
 		a.cancel(err)
 	}
@@ -126,9 +159,14 @@ func (r *run) openOn(ctx context.Context, proc *process, open *pb.Open) (*attemp
 	open.Tool, open.CallId = r.entry.tool.ID, r.call.ID
 	open.Answers = r.call.Elicit != nil
 	open.Model = r.entry.wants[pb.Callback_CALLBACK_MODEL_OUTPUT]
-	open.Confirm = r.entry.wants[pb.Callback_CALLBACK_OUTPUT]
-	if deadline, ok := ctx.Deadline(); ok {
-		open.TimeoutNs = uint64(max(time.Until(deadline), 1))
+	open.Views = audiences(r.entry)
+	open.Confirm = r.entry.wants[pb.Callback_CALLBACK_OUTPUT] || r.entry.derives() && r.hasAfter()
+	if r.entry.wantsMessages && r.entry.plugin.cfg.Grant.Messages {
+		open.Messages = r.call.Messages
+	}
+	open.Traceparent = r.traceparent
+	if r.clock != nil && !open.Answers { // while a person is asked the host's clock stands, and the plugin's would not
+		open.TimeoutNs = uint64(max(r.clock.remaining(ctx), 1))
 	}
 	call, err := proc.sess.Open(open)
 	if err == nil {
@@ -163,34 +201,94 @@ func (a *attempt) await(ctx context.Context) (*pb.Output, error) {
 		}
 		switch b := f.GetBody().(type) {
 		case *pb.Frame_Progress:
+			if !finite(b.Progress) {
+				continue
+			}
 			r.emit(ctx, Progress{r.head(), b.Progress.GetProgress(), b.Progress.GetTotal(), b.Progress.GetMessage()})
 		case *pb.Frame_Write:
-			r.emit(ctx, Output{r.head(), b.Write.GetData()})
+			if !json.Valid(b.Write.GetData()) {
+				a.end(pb.CancelReason_CANCEL_REASON_UNSPECIFIED)
+				return nil, r.fail(Protocol, Unknown, errors.New("the plugin wrote custom output that is not JSON"))
+			}
+			r.emit(ctx, Output{r.head(), r.written(b.Write.GetData())})
 		case *pb.Frame_Question:
 			a.ask(ctx, b.Question)
+		case *pb.Frame_Span:
+			r.pluginSpan(b.Span)
+		case *pb.Frame_DeltaView:
+			r.showDeltaView(ctx, b.DeltaView)
+		case *pb.Frame_Asked:
+			if err := a.asked(ctx, b.Asked); err != nil {
+				return nil, err
+			}
 		case *pb.Frame_Output:
 			return a.output(ctx, b.Output)
 		case *pb.Frame_Failed:
 			a.flush(ctx, b.Failed.GetLastLog())
-			err := r.failed(ctx, b.Failed)
-			a.done(true)
-			return nil, err
+			r.errorViews = b.Failed.GetViews()
+			a.done()
+			return nil, a.failed(ctx, b.Failed)
 		case *pb.Frame_Suspended:
 			a.flush(ctx, b.Suspended.GetLastLog())
-			a.done(true)
-			return nil, r.fail(Suspended, Failed, errors.New("the tool suspended the call; this host does not keep suspensions yet"))
+			a.done()
+			return nil, r.suspended(ctx, b.Suspended)
 		}
 	}
 }
 
-// output takes the outcome: the log that belongs to it first (O4), then the plugin's OnOutput if it has one.
+// finite reports a progress that can be shown: JSON has no infinity.
+func finite(p *pb.Progress) bool {
+	sum := p.GetProgress() + p.GetTotal()
+	return sum-sum == 0
+}
+
+// asked takes the plugin's word on whether to ask, and lets the call run if nobody must be asked.
+func (a *attempt) asked(ctx context.Context, w *pb.Asked) error {
+	err := a.run.asked(ctx, w)
+	if err == nil {
+		err = a.run.spendForRun()
+	}
+	if err != nil {
+		a.end(pb.CancelReason_CANCEL_REASON_UNSPECIFIED)
+		return err
+	}
+	f := &pb.Frame{Body: &pb.Frame_Run{Run: &pb.Run{}}}
+	if err := a.call.Send(ctx, f); err != nil && !overErr(err) {
+		return a.recvError(ctx, err)
+	}
+	return nil
+}
+
+// suspended checks what the tool suspends with (b24) and makes the suspension.
+func (r *run) suspended(ctx context.Context, s *pb.Suspended) error {
+	payload := s.GetPayload()
+	if payload == nil {
+		payload = []byte("null")
+	}
+	lim := r.entry.plugin.lim
+	doc, err := schema.Parse(payload, lim.document(lim.Input))
+	if err == nil {
+		err = r.entry.suspend.Validate(doc)
+	}
+	if err != nil {
+		return r.fail(ToolFailed, Failed, &ToolError{Message: fmt.Sprintf("it suspended with a payload that breaks its suspendSchema: %v", schemaError(err))})
+	}
+	w := suspending{kind: KindData, payload: payload, made: s.GetViews()}
+	if s.GetApproval() {
+		w.kind, w.byTool = KindApproval, true
+		r.ask("the tool asks while it runs")
+	}
+	return r.suspend(ctx, w)
+}
+
+// output takes the outcome: the log that belongs to it first (O4). A call that has more to do in the plugin stays open until it settles.
 func (a *attempt) output(ctx context.Context, out *pb.Output) (*pb.Output, error) {
 	a.flush(ctx, out.GetLastLog())
-	if a.run.entry.wants[pb.Callback_CALLBACK_OUTPUT] && a.run.checkOutput(&Result{Output: out.Output}) == nil {
-		// Best effort: the call has its outcome, whatever becomes of the callback.
-		_ = a.call.Send(ctx, &pb.Frame{Body: &pb.Frame_Accepted{Accepted: &pb.Accepted{Final: true}}})
+	if out.GetClosed() {
+		a.done()
+	} else {
+		a.run.live = a
 	}
-	a.done(true)
 	return out, nil
 }
 
@@ -203,10 +301,8 @@ func (a *attempt) flush(ctx context.Context, lastLog uint64) {
 }
 
 // done ends the attempt after its outcome.
-func (a *attempt) done(completed bool) {
-	if completed {
-		a.proc.completed.Store(true)
-	}
+func (a *attempt) done() {
+	a.proc.completed.Store(true)
 	a.call.Close()
 	a.proc.leave()
 }
@@ -230,7 +326,15 @@ func (a *attempt) ask(ctx context.Context, q *pb.Question) {
 		return
 	}
 	go func() {
+		resume := a.run.pause()
 		got, err := elicit(ctx, Question{q.GetMessage(), q.GetSchema()})
+		resume()
+		if err == nil && got.Action == "accept" {
+			err = checkAnswer(q.GetSchema(), got.Content)
+		}
+		if err != nil {
+			a.run.host.log.Warn("a question was not answered", "tool", a.run.call.Tool, "call", a.run.call.ID, "error", err)
+		}
 		switch {
 		case err != nil || got.Action == "cancel":
 			answer(&pb.Answer{Action: pb.AnswerAction_ANSWER_ACTION_CANCEL})
@@ -240,6 +344,22 @@ func (a *attempt) ask(ctx context.Context, q *pb.Question) {
 			answer(&pb.Answer{Action: pb.AnswerAction_ANSWER_ACTION_DECLINE})
 		}
 	}()
+}
+
+// checkAnswer holds the content of an answer against the question's schema.
+func checkAnswer(text, content []byte) error {
+	s, err := schema.Compile(text)
+	if err != nil {
+		return fmt.Errorf("the question's schema: %w", err)
+	}
+	if content == nil {
+		content = []byte("null")
+	}
+	doc, err := schema.Parse(content, schema.Limits{})
+	if err == nil {
+		err = s.Validate(doc)
+	}
+	return err
 }
 
 // recvError is the error of a call that has no outcome from the plugin.
@@ -297,8 +417,12 @@ func (r *run) crashed(ctx context.Context, proc *process, outcome Outcome) *Erro
 }
 
 // failed converts the plugin's word on a failure.
-func (r *run) failed(ctx context.Context, f *pb.Failed) *Error {
-	tool := &ToolError{Message: f.GetMessage(), Data: f.GetData()}
+func (a *attempt) failed(ctx context.Context, f *pb.Failed) *Error {
+	r := a.run
+	tool := &ToolError{Message: r.maskText(f.GetMessage())}
+	if data := f.GetData(); json.Valid(data) {
+		tool.Data = r.maskSecrets(data)
+	}
 	switch f.GetKind() {
 	case pb.FailureKind_FAILURE_KIND_PANIC:
 		tool.Panic = true
@@ -312,13 +436,40 @@ func (r *run) failed(ctx context.Context, f *pb.Failed) *Error {
 	case pb.FailureKind_FAILURE_KIND_TOO_LARGE:
 		return r.fail(TooLarge, Failed, tool)
 	case pb.FailureKind_FAILURE_KIND_CANCELED:
-		if ctx.Err() != nil {
-			return r.ended(ctx, Unknown)
-		}
-		// The host did not cancel: the plugin's clock, which got the same limit, was the first to say so.
-		return r.fail(Timeout, Unknown, tool)
+		return a.canceled(ctx, tool)
 	case pb.FailureKind_FAILURE_KIND_BUSY:
-		return r.fail(Busy, NotStarted, tool)
+		e := r.fail(Busy, NotStarted, tool)
+		e.retry = a.leaves(ctx) // it was stopping: a fresh process may take the call
+		return e
 	}
 	return r.fail(ToolFailed, Failed, tool)
 }
+
+// canceled says why a call that the plugin calls cancelled has no outcome: the caller or the clock, the end of the host or of the plugin.
+func (a *attempt) canceled(ctx context.Context, tool *ToolError) *Error {
+	r := a.run
+	switch {
+	case ctx.Err() != nil:
+		return r.ended(ctx, Unknown)
+	case a.proc.stopping.Load() || r.host.closed.Load():
+		return r.fail(Closed, Unknown, errHostClosed)
+	case r.clock != nil && r.clock.remaining(ctx) < clockSkew: // the plugin's clock was the first to say so
+		return r.fail(Timeout, Unknown, &timeoutError{time.Since(r.begun)})
+	case a.leaves(ctx):
+		return r.fail(Unavailable, Unknown, a.proc.exit)
+	}
+	return r.fail(Canceled, Unknown, tool)
+}
+
+// clockSkew is how much earlier than the host's clock the plugin's may end a call.
+const clockSkew = 100 * time.Millisecond
+
+// leaves reports whether the process is about to end, which it may have said before it shows.
+func (a *attempt) leaves(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, ownEnd)
+	defer cancel()
+	return a.proc.wait(ctx) == nil
+}
+
+// ownEnd is how long a process that says that it ends has to do so.
+const ownEnd = 300 * time.Millisecond

@@ -10,21 +10,28 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolhost/toolhost/host/internal/near"
 	"github.com/toolhost/toolhost/host/internal/schema"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
 // Call is one call to make.
 type Call struct {
-	ID      string          // the caller's id, such as the model's tool call id; if empty, one is made
-	Tool    string          // id, alias or plugin/id
-	Input   json.RawMessage // empty means {} (b21). With Start, nil means that it arrives by Delta
-	Context json.RawMessage // request context, a JSON object; the tool sees the keys that its schema names (O-6, O-7)
-	Active  []string        // if not nil, only these tools may be called (M-9)
+	ID       string          // the caller's id, such as the model's tool call id; if empty, one is made
+	Tool     string          // id, alias or plugin/id
+	Input    json.RawMessage // empty means {} (b21). With Start, nil means that it arrives by Delta
+	Context  json.RawMessage // request context, a JSON object; the tool sees the keys that its schema names (O-6, T41)
+	Messages json.RawMessage // the conversation, a JSON array; the tool sees it if it asks and Plugin.Grant allows (T41)
+	Caller   Caller          // who asks; set by what received the request, never from its content
+	Active   []string        // if not nil, only these tools may be called (M-9)
+	Ask      bool            // if true, the call needs an approval whatever tool and policy say
+	Hooks    []Hook          // inside Config.Hooks
+	View     View            // which form events carry; if zero, Display
 
-	// Elicit is asked while the tool runs. It may be called concurrently with itself. nil declines every question.
+	// Elicit is asked while the tool runs. It may be called concurrently with itself. nil declines every question. The call's time
+	// stands still meanwhile (b52).
 	Elicit func(context.Context, Question) (Answer, error)
+
+	resume *resumption // not nil: the next round of a suspended call
 }
 
 // Question is what a tool asks its caller while it runs.
@@ -35,8 +42,8 @@ type Question struct {
 
 // Answer is the caller's answer.
 type Answer struct {
-	Action  string          `json:"action"`            // "accept", "decline" or "cancel"
-	Content json.RawMessage `json:"content,omitempty"` // of an accepted question
+	Action  string          `json:"action"`            // "accept", "decline" or "cancel"; anything else declines
+	Content json.RawMessage `json:"content,omitempty"` // of an accepted question; one that breaks its schema cancels
 }
 
 // Call makes a call and waits for its outcome, on the caller's goroutine. The error is an *Error. When ctx ends, Call returns at once and the
@@ -54,12 +61,30 @@ var emptyInput = json.RawMessage("{}")
 
 // run is one call under way: the pipeline of the package comment, on one goroutine.
 type run struct {
-	host     *Host
-	call     Call
-	entry    *entry
-	begun    time.Time
-	running  *Running // nil for Host.Call: nobody watches
-	streamed *stream  // the input goes to the plugin as it arrives; nil if it does not
+	host        *Host
+	call        Call
+	entry       *entry
+	begun       time.Time
+	clock       *clock
+	running     *Running         // nil for Host.Call: nobody watches
+	streamed    *stream          // the input goes to the plugin as it arrives; nil if it does not
+	input       *schema.Document // validated
+	repairs     []Repair
+	reasons     []string          // why an approval is needed; none: it is not
+	round       *round            // what came before, of a call that is resumed
+	live        *attempt          // gave the output and waits for its acceptance
+	views       []*pb.DerivedView // that the plugin made of the input
+	errorViews  []*pb.DerivedView // that it made of its failure
+	trace       Span              // nil: not traced
+	traceparent string
+}
+
+// pause stops the call's time while a person is asked. While the input is still on its way there is no clock yet.
+func (r *run) pause() (resume func()) {
+	if r.clock == nil {
+		return func() {}
+	}
+	return r.clock.pause()
 }
 
 // identify gives the call an id if it has none.
@@ -69,10 +94,25 @@ func (r *run) identify() {
 	}
 }
 
-// do is the pipeline.
+// do runs the pipeline and what comes after every final outcome.
 func (r *run) do(ctx context.Context) (*Result, error) {
 	r.begun = time.Now()
+	ctx, end := r.span(ctx)
+	res, err := r.stages(ctx)
+	if code, _ := CodeOf(err); err == nil || code != Suspended {
+		res, err = r.after(ctx, res, err)
+	}
+	r.settle(ctx, err)
+	end(err)
+	return res, err
+}
+
+// stages is the pipeline: parse, repair, validate, Before, approve, execute, validate.
+func (r *run) stages(ctx context.Context) (*Result, error) {
 	if err := r.lookup(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.reopen(); err != nil {
 		return nil, err
 	}
 	reqContext, err := r.requestContext()
@@ -86,26 +126,39 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := r.limit(ctx)
-	defer cancel()
-	input, err := r.validate(text)
+	ctx, r.clock = r.limit(ctx)
+	defer r.clock.stop()
+	if err := r.validate(text); err != nil {
+		return nil, err
+	}
+	answer, err := r.before(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r.emit(ctx, CallStarted{r.head(), input.Bytes()})
-	out, err := r.execute(ctx, input.Bytes(), reqContext)
+	if answer != nil {
+		r.begin(ctx, nil)
+		return r.accept(&pb.Output{Output: answer.Output})
+	}
+	if err := r.decide(ctx); err != nil {
+		return nil, err
+	}
+	out, err := r.execute(ctx, reqContext)
 	if err != nil {
 		return nil, err
 	}
 	return r.accept(out)
 }
 
-// lookup finds the tool.
+// lookup finds the tool. One that the policy hides from the caller does not exist.
 func (r *run) lookup(ctx context.Context) error {
 	if r.host.closed.Load() {
 		return r.fail(Closed, NotStarted, errHostClosed)
 	}
 	r.entry = r.host.find(ctx, r.call.Tool)
+	if r.entry != nil && !r.host.visible(r.entry, r.call.Caller) {
+		r.entry = nil
+		return r.host.NotFoundFor(r.call.Caller, r.call.Tool)
+	}
 	if r.entry == nil {
 		if r.host.closed.Load() {
 			return r.fail(Closed, NotStarted, errHostClosed)
@@ -116,42 +169,52 @@ func (r *run) lookup(ctx context.Context) error {
 		if p := r.host.failed(r.call.Tool); p != nil {
 			return r.fail(Unavailable, NotStarted, p)
 		}
-		return r.host.NotFound(r.call.Tool)
+		return r.host.NotFoundFor(r.call.Caller, r.call.Tool)
 	}
 	if r.call.Active != nil && !slices.Contains(r.call.Active, r.call.Tool) {
-		return r.fail(NotFound, NotStarted, errors.New("the tool is not active in this call"))
+		return r.fail(NotFound, NotStarted, fmt.Errorf("the tool is not active in this call; active are %s", strings.Join(r.call.Active, ", ")))
 	}
 	return nil
 }
 
-// limit bounds the call: its tool's limit or the host's, counted from here.
-func (r *run) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	lim := r.entry.plugin.lim
-	d := lim.Call
-	if t := r.entry.tool.Timeout; t > 0 {
-		d = min(t, lim.CallMax)
-	}
-	return context.WithTimeout(ctx, d)
-}
-
-// validate parses the input, fills defaults and checks it. It starts no process.
-func (r *run) validate(text []byte) (*schema.Document, error) {
+// validate parses, repairs, fills and checks the input. It starts no process.
+func (r *run) validate(text []byte) error {
 	lim := r.entry.plugin.lim
 	if len(text) > lim.Input {
-		return nil, r.fail(TooLarge, NotStarted, fmt.Errorf("an input of %d bytes; the limit is %d", len(text), lim.Input))
+		return r.fail(TooLarge, NotStarted, fmt.Errorf("an input of %d bytes; the limit is %d", len(text), lim.Input))
 	}
-	doc, err := schema.Parse(text, lim.document(lim.Input))
+	doc, repairs, err := r.entry.input.Read(text, lim.document(lim.Input), r.entry.read)
+	r.repairs = toRepairs(repairs)
 	if err != nil {
-		return nil, r.breaks(InvalidInput, NotStarted, err)
-	}
-	r.entry.input.FillDefaults(doc)
-	if err := r.entry.input.Validate(doc); err != nil {
-		return nil, r.breaks(InvalidInput, NotStarted, err)
+		return r.breaks(InvalidInput, NotStarted, err)
 	}
 	if _, ok := doc.Value().(map[string]any); !ok && r.entry.input == nil {
-		return nil, r.fail(InvalidInput, NotStarted, notAnObject())
+		return r.fail(InvalidInput, NotStarted, notAnObject())
 	}
-	return doc, nil
+	r.input, r.call.Input = doc, doc.Bytes()
+	return nil
+}
+
+func toRepairs(repairs []schema.Repair) []Repair {
+	var out []Repair
+	for _, p := range repairs {
+		out = append(out, Repair(p))
+	}
+	return out
+}
+
+// revalidate checks an input that a hook changed. It is not repaired.
+func (r *run) revalidate() error {
+	lim := r.entry.plugin.lim
+	doc, err := schema.Parse(r.call.Input, lim.document(lim.Input))
+	if err == nil {
+		err = r.entry.input.Validate(doc)
+	}
+	if err != nil {
+		return r.breaks(InvalidInput, NotStarted, err)
+	}
+	r.input = doc
+	return nil
 }
 
 // requestContext checks the request context and cuts it to what the tool declared (T41).
@@ -200,51 +263,6 @@ func cut(object []byte, keys []string) []byte {
 	return b
 }
 
-// accept checks the output and makes the result.
-func (r *run) accept(out *pb.Output) (*Result, error) {
-	res := &Result{Duration: time.Since(r.begun)}
-	if out.Output != nil {
-		res.Output = out.Output
-	}
-	if err := r.checkOutput(res); err != nil {
-		if r.entry.tool.OutputMode != OutputWarn {
-			return nil, err
-		}
-		res.Warnings = append(res.Warnings, err.Error())
-	}
-	res.Model = modelOutput(res.Output, out.GetDerived())
-	if e := out.GetDerived().GetModelError(); e != "" {
-		res.Warnings = append(res.Warnings, "toModelOutput failed, the model gets the raw output: "+e)
-	}
-	return res, nil
-}
-
-// checkOutput checks the output against its schema. A void output is checked as null.
-func (r *run) checkOutput(res *Result) error {
-	text := []byte(res.Output)
-	if text == nil {
-		if r.entry.output == nil || r.entry.tool.OutputMode == OutputOff {
-			return nil
-		}
-		text = []byte("null")
-	}
-	lim := r.entry.plugin.lim
-	if len(text) > lim.Output {
-		return r.fail(TooLarge, Done, &OutputError{res.Output, fmt.Errorf("an output of %d bytes; the limit is %d", len(text), lim.Output)})
-	}
-	doc, err := schema.Parse(text, lim.document(lim.Output))
-	if err != nil {
-		return r.fail(Protocol, Done, fmt.Errorf("the output is not valid JSON: %w", schemaError(err)))
-	}
-	if r.entry.tool.OutputMode == OutputOff {
-		return nil
-	}
-	if err := r.entry.output.Validate(doc); err != nil {
-		return r.breaks(InvalidOutput, Done, &OutputError{res.Output, schemaError(err)})
-	}
-	return nil
-}
-
 func (r *run) head() Head { return Head{r.call.ID, r.call.Tool} }
 
 // emit hands an event to whoever watches.
@@ -264,7 +282,7 @@ func (r *run) breaks(code Code, outcome Outcome, err error) *Error {
 }
 
 func (r *run) fail(code Code, outcome Outcome, err error) *Error {
-	return &Error{Op: "call", Tool: r.call.Tool, Code: code, Outcome: outcome, Err: err}
+	return &Error{Op: "call", Tool: r.call.Tool, Code: code, Outcome: outcome, Repairs: r.repairs, Err: err}
 }
 
 // ended is the error of a call whose context ended.
@@ -298,36 +316,4 @@ func (h *Host) failed(name string) error {
 		}
 	}
 	return nil
-}
-
-// NotFound is the error of a call of a tool that does not exist: what resembles its name, or which tools there are, and
-// what is known of a tool or plugin of that name that does not work.
-func (h *Host) NotFound(name string) *Error {
-	return &Error{Op: "call", Tool: name, Code: NotFound, Err: errors.New(strings.Join(h.whyNot(name), "; "))}
-}
-
-func (h *Host) whyNot(name string) []string {
-	why := []string{"no tool has that name"}
-	names := h.registry.Load().names()
-	if like := near.Names(name, names); len(like) > 0 {
-		why = append(why, "did you mean "+strings.Join(like, " or ")+"?")
-	} else if len(names) > 0 {
-		const most = 8
-		some := "there are " + strings.Join(names[:min(most, len(names))], ", ")
-		if len(names) > most {
-			some += fmt.Sprintf(" and %d more", len(names)-most)
-		}
-		why = append(why, some)
-	}
-	for p := range h.Plugins() {
-		for _, t := range p.BadTools {
-			if t.ID == name || p.Name+"/"+t.ID == name {
-				why = append(why, fmt.Sprintf("plugin %s has it, but it was refused: %s", p.Name, t.Reason))
-			}
-		}
-		if p.Error != "" && len(p.Tools) == 0 {
-			why = append(why, fmt.Sprintf("plugin %s: %s: %s", p.Name, p.State, p.Error))
-		}
-	}
-	return why
 }

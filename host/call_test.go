@@ -241,9 +241,7 @@ func TestSettingsReachThePlugin(t *testing.T) {
 	}
 }
 
-func TestCall_RequireApprovalIsNotIgnored(t *testing.T) {
-	h := open(t, host.Config{})
-	if e := fails(t, h, "dangerous", `{}`, host.NotFound, host.NotStarted); !strings.Contains(e.Error(), "approval") {
-		t.Errorf("%q does not say why", e)
-	}
+func TestCall_AP_RequireApprovalIsNotIgnored(t *testing.T) {
+	h := open(t, host.Config{StateDir: t.TempDir()})
+	fails(t, h, "dangerous", `{}`, host.Suspended, host.NotStarted)
 }

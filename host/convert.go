@@ -2,8 +2,8 @@ package host
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/host/internal/schema"
+	"github.com/toolhost/toolhost/host/internal/view"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
@@ -25,6 +26,7 @@ const (
 	maxTitle       = 120
 	maxDescription = 8 << 10
 	maxIcons       = 32 << 10
+	maxBad         = 100 // refused tools that are listed
 )
 
 var toolID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -43,12 +45,60 @@ type entry struct {
 	tool   Tool // Name is set by the registry
 	plugin *plugin
 
-	input, output, reqContext *schema.Schema
-	contextKeys               []string // what of the request context the tool sees
+	input, output, suspend, resume, reqContext *schema.Schema
 
-	wants map[pb.Callback]bool
-	slots chan struct{} // nil: no limit
+	read          schema.ReadOptions
+	contextKeys   []string // what of the request context the tool sees
+	wantsMessages bool
+	wants         map[pb.Callback]bool
+	views         map[View]toolViews // what is configured; nil: nothing
+	inputViews    []pb.Audience      // that a function in the plugin makes of the input
+	outputViews   []pb.Audience      // that a function in the plugin makes of anything
+	slots         chan struct{}      // nil: no limit
+	hash          string             // of the definition
 }
+
+// program is the hash of the manifest that the tool comes with.
+func (e *entry) program() string {
+	m := e.plugin.manifest.Load()
+	if m == nil {
+		return ""
+	}
+	return hex.EncodeToString(m.hash[:])
+}
+
+// derives reports whether the plugin makes forms of an output.
+func (e *entry) derives() bool {
+	return e.wants[pb.Callback_CALLBACK_MODEL_OUTPUT] || len(e.outputViews) > 0
+}
+
+// deltaViews reports whether the plugin makes the views of deltas.
+func (e *entry) deltaViews() bool {
+	for _, v := range e.views {
+		if d := v[PhaseInputDelta]; d != nil && d.rules == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// schemaOf is the schema of what a phase shows.
+func (e *entry) schemaOf(p Phase) *schema.Schema {
+	switch p {
+	case PhaseInput, PhaseApproval:
+		return e.input
+	case PhaseOutput:
+		return e.output
+	case PhaseSuspend:
+		return e.suspend
+	case PhaseResume:
+		return e.resume
+	}
+	return nil
+}
+
+// audiences are those for whom the plugin makes forms.
+func audiences(e *entry) []pb.Audience { return e.outputViews }
 
 // hashManifest is the hash that welcome carries.
 func hashManifest(m *pb.Manifest) [sha256.Size]byte {
@@ -69,25 +119,32 @@ func newManifest(p *plugin, m *pb.Manifest) (*manifest, error) {
 	}
 	out := &manifest{hash: hashManifest(m), sdk: m.GetSdk(), version: m.GetVersion()}
 	for _, b := range m.GetBadTools() {
-		out.bad = append(out.bad, BadTool{ID: b.GetId(), Reason: b.GetError()})
+		out.refuse(b.GetId(), b.GetError())
+	}
+	if n := len(m.GetTools()); n > maxTools {
+		out.refuse("", fmt.Sprintf("%d tools; only the first %d are taken", n, maxTools))
 	}
 	seen := map[string]bool{}
-	for i, t := range m.GetTools() {
+	for _, t := range m.GetTools()[:min(maxTools, len(m.GetTools()))] {
 		e, err := newEntry(p, t)
-		switch {
-		case err == nil && i >= maxTools:
-			err = fmt.Errorf("tool number %d of a plugin; the limit is %d", i+1, maxTools)
-		case err == nil && seen[t.GetId()]:
+		if err == nil && seen[t.GetId()] {
 			err = fmt.Errorf("the id was registered twice")
 		}
 		if err != nil {
-			out.bad = append(out.bad, BadTool{ID: t.GetId(), Reason: err.Error()})
+			out.refuse(t.GetId(), err.Error())
 			continue
 		}
 		seen[t.GetId()] = true
 		out.tools = append(out.tools, e)
 	}
 	return out, nil
+}
+
+// refuse notes a tool that is not taken; what a plugin says of it is bounded.
+func (m *manifest) refuse(id, reason string) {
+	if len(m.bad) < maxBad {
+		m.bad = append(m.bad, BadTool{ID: cutText(id, 64), Reason: cutText(reason, 1<<10)})
+	}
 }
 
 func newEntry(p *plugin, t *pb.Tool) (*entry, error) {
@@ -97,10 +154,10 @@ func newEntry(p *plugin, t *pb.Tool) (*entry, error) {
 	if err := checkTexts(t); err != nil {
 		return nil, err
 	}
-	if t.GetRequireApproval() || slices.Contains(t.GetCallbacks(), pb.Callback_CALLBACK_NEEDS_APPROVAL) {
-		return nil, errors.New("it wants approvals, which this host cannot ask for yet")
+	if err := checkJSON(t); err != nil {
+		return nil, err
 	}
-	e := &entry{plugin: p, tool: toTool(p.cfg.Name, t), wants: map[pb.Callback]bool{}}
+	e := &entry{plugin: p, tool: toTool(p.cfg.Name, t), wants: map[pb.Callback]bool{}, wantsMessages: t.GetWantsMessages(), hash: hashTool(t)}
 	for _, c := range t.GetCallbacks() {
 		e.wants[c] = true
 	}
@@ -114,22 +171,104 @@ func newEntry(p *plugin, t *pb.Tool) (*entry, error) {
 	}{
 		{"inputSchema", t.GetInputSchema(), &e.input},
 		{"outputSchema", t.GetOutputSchema(), &e.output},
-		{"suspendSchema", t.GetSuspendSchema(), nil},
-		{"resumeSchema", t.GetResumeSchema(), nil},
+		{"suspendSchema", t.GetSuspendSchema(), &e.suspend},
+		{"resumeSchema", t.GetResumeSchema(), &e.resume},
 		{"requestContextSchema", t.GetRequestContextSchema(), &e.reqContext},
 	} {
 		compiled, err := schema.Compile(s.text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
-		if s.to != nil {
-			*s.to = compiled
-		}
+		*s.to = compiled
+	}
+	e.read = schema.ReadOptions{Off: t.GetNoRepairs(), Alias: strings.HasPrefix(t.GetId(), "agent-"), Strict: t.GetStrict()}
+	if err := e.addViews(t.GetViews()); err != nil {
+		return nil, err
+	}
+	if err := e.checkExamples(t.GetInputExamples()); err != nil {
+		return nil, err
 	}
 	if e.reqContext != nil {
 		e.contextKeys = propertyNames(t.GetRequestContextSchema())
 	}
 	return e, nil
+}
+
+// hashTool is the hash of a definition, which an approval binds (T24).
+func hashTool(t *pb.Tool) string {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(t)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// addViews compiles the tool's views.
+func (e *entry) addViews(views []*pb.View) error {
+	for _, v := range views {
+		to, phase := audienceViews[v.GetAudience()], phases[v.GetPhase()]
+		if v.GetAudience() == pb.Audience_AUDIENCE_UNSPECIFIED || phase == "" {
+			return fmt.Errorf("views: unknown audience %v or phase %v", v.GetAudience(), v.GetPhase())
+		}
+		if e.views == nil {
+			e.views = map[View]toolViews{}
+		}
+		if e.views[to] == nil {
+			e.views[to] = toolViews{}
+		}
+		made := &toolView{}
+		if v.GetFunction() {
+			e.needView(v)
+		} else {
+			var err error
+			if made.rules, err = view.Compile(viewRules(v.GetRules())); err != nil {
+				return fmt.Errorf("views: %s of %s: %w", phase, v.GetAudience(), err)
+			}
+		}
+		e.views[to][phase] = made
+	}
+	return nil
+}
+
+// needView notes that the plugin must be asked for a view.
+func (e *entry) needView(v *pb.View) {
+	add := func(to *[]pb.Audience) {
+		if !slices.Contains(*to, v.GetAudience()) {
+			*to = append(*to, v.GetAudience())
+		}
+	}
+	add(&e.outputViews)
+	switch v.GetPhase() {
+	case pb.Phase_PHASE_INPUT, pb.Phase_PHASE_APPROVAL, pb.Phase_PHASE_RESUME:
+		add(&e.inputViews)
+	}
+}
+
+func viewRules(rules []*pb.ViewRule) []view.Rule {
+	out := make([]view.Rule, len(rules))
+	for i, r := range rules {
+		out[i] = view.Rule{Action: viewActions[r.GetAction()], Paths: r.GetPaths(), Value: r.GetValue()}
+	}
+	return out
+}
+
+var viewActions = map[pb.ViewAction]view.Action{
+	pb.ViewAction_VIEW_ACTION_KEEP: view.Keep, pb.ViewAction_VIEW_ACTION_MASK: view.Mask, pb.ViewAction_VIEW_ACTION_REPLACE: view.Replace,
+}
+
+// checkExamples holds the examples against the input schema.
+func (e *entry) checkExamples(examples [][]byte) error {
+	for i, x := range examples {
+		doc, err := schema.Parse(x, schema.Limits{})
+		if err == nil {
+			err = e.input.Validate(doc)
+		}
+		if err != nil {
+			return fmt.Errorf("inputExamples: at /%d: %w", i, schemaError(err))
+		}
+	}
+	return nil
 }
 
 // checkTexts refuses names and texts that are too long or not printable.
@@ -149,6 +288,28 @@ func checkTexts(t *pb.Tool) error {
 	for _, s := range []string{t.GetTitle(), t.GetDescription()} {
 		if !utf8.ValidString(s) || strings.ContainsFunc(s, hidden) {
 			return fmt.Errorf("control or invisible characters in the title or description")
+		}
+	}
+	return nil
+}
+
+// checkJSON refuses members that are not the JSON that they should be.
+func checkJSON(t *pb.Tool) error {
+	for _, m := range []struct {
+		name, kind string
+		text       []byte
+	}{
+		{"_meta", "{", t.GetMeta()}, {"icons", "[", t.GetIcons()},
+		{"providerOptions", "{", t.GetProviderOptions()}, {"background", "{", t.GetBackground()},
+	} {
+		if len(m.text) == 0 {
+			continue
+		}
+		if _, err := schema.Parse(m.text, schema.Limits{}); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		if !strings.HasPrefix(strings.TrimLeft(string(m.text), " \t\r\n"), m.kind) {
+			return fmt.Errorf("%s: expected JSON that begins with %s", m.name, m.kind)
 		}
 	}
 	return nil

@@ -75,11 +75,12 @@ func word(words []string, i int) string {
 // error. errors.Is finds context.DeadlineExceeded in every Timeout, and the cause of the
 // cancellation in every Canceled.
 type Error struct {
-	Op      string  // what was tried: "call", "open", "start", ...
-	Tool    string  // the tool's (or plugin's) name; may be empty
-	Code    Code    // what kind of error
-	Outcome Outcome // what may be concluded about side effects
-	Err     error   // the cause; nil only if Code says it all
+	Op      string   // what was tried: "call", "open", "start", ...
+	Tool    string   // the tool's (or plugin's) name; may be empty
+	Code    Code     // what kind of error
+	Outcome Outcome  // what may be concluded about side effects
+	Repairs []Repair // of an input that still was not acceptable
+	Err     error    // the cause; nil only if Code says it all
 
 	retry bool // nothing of the call left the host, and another process may take it
 }

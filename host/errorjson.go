@@ -13,6 +13,9 @@ type errorJSON struct {
 	Violations []Violation     `json:"violations,omitempty"`
 	Data       json.RawMessage `json:"data,omitempty"`
 	Output     json.RawMessage `json:"output,omitempty"`
+	Repairs    []Repair        `json:"repairs,omitempty"`
+	Reason     string          `json:"reason,omitempty"` // why an answer to a suspension was refused
+	Suspension *Suspension     `json:"suspension,omitempty"`
 	Exit       *ExitError      `json:"exit,omitempty"`
 }
 
@@ -21,7 +24,7 @@ type errorJSON struct {
 func (e *Error) MarshalJSON() ([]byte, error) { return json.Marshal(errorObject(e)) }
 
 func errorObject(e *Error) errorJSON {
-	o := errorJSON{Code: e.Code, Message: e.Error(), Outcome: e.Outcome}
+	o := errorJSON{Code: e.Code, Message: e.Error(), Outcome: e.Outcome, Repairs: e.Repairs}
 	if s, ok := errors.AsType[*SchemaError](e.Err); ok {
 		o.Violations = s.Violations
 	}
@@ -30,6 +33,12 @@ func errorObject(e *Error) errorJSON {
 	}
 	if out, ok := errors.AsType[*OutputError](e.Err); ok {
 		o.Output = out.Output
+	}
+	if s, ok := errors.AsType[*SuspendedError](e.Err); ok {
+		o.Suspension = &s.Suspension
+	}
+	if x, ok := errors.AsType[*ResumeError](e.Err); ok {
+		o.Reason = x.Reason
 	}
 	if x, ok := errors.AsType[*ExitError](e.Err); ok {
 		o.Exit = x

@@ -14,17 +14,24 @@ import (
 	"sync/atomic"
 
 	"github.com/toolhost/toolhost/host/internal/launch"
+	"github.com/toolhost/toolhost/host/internal/state"
 )
 
 // Config configures a host. It is plain data; the zero value plus Dirs works. It must not be changed after Open.
 type Config struct {
-	Dirs     []string          // searched for toolplugin-* (see Discover)
-	Plugins  []Plugin          // named one by one; they win over found ones of the same name
-	Tools    map[string]string // extra names: alias -> tool id or plugin/id (N-1)
-	Limits   Limits            // every deadline and size; zero fields are the defaults
-	StateDir string            // if empty, the user's state directory (design section 6)
-	Eager    bool              // if true, Open waits until every plugin is ready or failed; if false, a plugin is asked for its tools when they are first needed
-	Logger   *slog.Logger      // the host's log and the plugins'; if nil, discards
+	Dirs      []string          // searched for toolplugin-* (see Discover)
+	Plugins   []Plugin          // named one by one; they win over found ones of the same name
+	Tools     map[string]string // extra names: alias -> tool id or plugin/id (N-1)
+	Limits    Limits            // every deadline and size; zero fields are the defaults
+	StateDir  string            // if empty, the user's state directory (design section 6)
+	Hooks     []Hook            // Before in this order, After in reverse; Call.Hooks nest inside
+	Policy    Policy            // allow, ask or deny by rules; if zero, allow
+	Early     Early             // when pieces of an input may reach a plugin; if zero, EarlyDecided
+	Transform *Transform        // host-wide display and transcript policy, tried before the tools' own views; if nil, none
+	Keys      [][]byte          // suspension keys of 32 bytes, newest first; if empty, one is made in StateDir at the first suspension
+	Tracer    Tracer            // receives spans; if nil, none are made
+	Eager     bool              // if true, Open waits until every plugin is ready or failed; if false, a plugin is asked for its tools when they are first needed
+	Logger    *slog.Logger      // the host's log and the plugins'; if nil, discards
 }
 
 // Plugin says how to start one plugin, or how to reach a running one.
@@ -37,11 +44,18 @@ type Plugin struct {
 	SHA256   string          // if set, the binary must have this hash (hex)
 	Sandbox  Sandbox         // if empty, SandboxDefault
 	Trusted  bool            // its annotations and its word on idempotency are believed
+	Grant    Grant           // what of the conversation its tools may see, if they ask
 	Limits   Limits          // this plugin's own; a zero field is the host's
 
 	// Dial reaches a running plugin in place of Path: in process, under a debugger, remote. The embedder vouches for
 	// the connection.
 	Dial func(context.Context) (net.Conn, error)
+}
+
+// Grant is what of the conversation a plugin's tools may see, if they ask for it (T41). The request context needs no grant: a tool
+// sees the keys that its schema names.
+type Grant struct {
+	Messages bool `json:"messages"` // Call.Messages
 }
 
 // Sandbox is the name of a profile.
@@ -57,8 +71,13 @@ const (
 type Host struct {
 	cfg      Config
 	lim      Limits
-	log      *slog.Logger
+	log      *slog.Logger // through sink
+	sink     *logSink
 	launcher *launch.Launcher
+	rules    *Rules
+	state    *state.Dir
+	keyM     sync.Mutex // guards ring
+	ring     *state.Keyring
 	plugins  []*plugin // sorted by name; fixed
 
 	registry atomic.Pointer[registry]
@@ -85,13 +104,23 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	if err != nil {
 		return nil, &Error{Op: "open", Code: InvalidConfig, Err: err}
 	}
+	rules, err := cfg.Policy.Compile()
+	if err != nil {
+		return nil, &Error{Op: "open", Code: InvalidConfig, Err: err}
+	}
+	dir, err := state.Open(cfg.StateDir)
+	if err != nil {
+		return nil, &Error{Op: "open", Code: InvalidConfig, Err: err}
+	}
 	lim := cfg.Limits.withDefaults()
 	launcher := launch.New(launch.Config{Parallel: lim.Starts, Logger: log})
-	h := &Host{cfg: cfg, lim: lim, log: log, launcher: launcher}
+	h := &Host{cfg: cfg, lim: lim, launcher: launcher, rules: rules, state: dir}
 	h.life, h.end = context.WithCancel(context.WithoutCancel(ctx))
+	h.sink = newLogSink(h.life)
+	h.log = h.sink.logger(log)
 	for _, p := range plugins {
 		h.plugins = append(h.plugins, &plugin{
-			host: h, cfg: p, lim: p.Limits.over(cfg.Limits).withDefaults(), log: log.With("plugin", p.Name), state: Discovered,
+			host: h, cfg: p, lim: p.Limits.over(cfg.Limits).withDefaults(), log: h.log.With("plugin", p.Name), state: Discovered,
 		})
 	}
 	h.registry.Store(newRegistry(nil, nil))
@@ -180,22 +209,32 @@ func (h *Host) publish() {
 	}
 }
 
-// Tools yields the tools by name: each under its shortest name, and every alias. It starts the plugins that were never asked for their tools.
-func (h *Host) Tools() iter.Seq[Tool] {
+// Tools yields the tools by name: each under its shortest name, and every alias. It starts the plugins that were never asked for
+// their tools. What the policy hides from a caller of whom nothing is known is left out.
+func (h *Host) Tools() iter.Seq[Tool] { return h.ToolsFor(Caller{}) }
+
+// ToolsFor yields the tools that exist for a caller: those that the policy does not deny whatever their input. One source decides
+// for lists and calls.
+func (h *Host) ToolsFor(caller Caller) iter.Seq[Tool] {
 	return func(yield func(Tool) bool) {
 		h.learn(h.life)
-		for _, t := range h.registry.Load().listed {
-			if !yield(t) {
+		for _, row := range h.registry.Load().listed {
+			if h.visible(row.entry, caller) && !yield(row.tool) {
 				return
 			}
 		}
 	}
 }
 
+// visible reports whether a tool exists for a caller.
+func (h *Host) visible(e *entry, caller Caller) bool {
+	return h.rules.Visible(PolicyCall{Tool: e.tool, Trusted: e.plugin.cfg.Trusted, Caller: caller})
+}
+
 // Tool finds a tool by id, alias or plugin/id.
 func (h *Host) Tool(name string) (Tool, bool) {
 	e := h.find(h.life, name)
-	if e == nil {
+	if e == nil || !h.visible(e, Caller{}) {
 		return Tool{}, false
 	}
 	t := e.tool
@@ -240,6 +279,7 @@ func (h *Host) Close() error {
 	h.end()
 	h.work.Wait()
 	h.launcher.Close()
+	h.sink.close(h.lim.Reap)
 	return nil
 }
 

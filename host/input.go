@@ -17,8 +17,8 @@ func (r *run) readInput(ctx context.Context, reqContext []byte) ([]byte, error) 
 		return r.call.Input, nil
 	}
 	s := &stream{run: r, limit: r.entry.plugin.lim.Input}
-	if r.entry.wants[pb.Callback_CALLBACK_INPUT_START] || r.entry.wants[pb.Callback_CALLBACK_INPUT_DELTA] {
-		r.streamed = s
+	if r.entry.wants[pb.Callback_CALLBACK_INPUT_START] || r.entry.wants[pb.Callback_CALLBACK_INPUT_DELTA] || r.entry.deltaViews() {
+		r.streamed, s.early = s, r.early()
 		s.openEarly(ctx, reqContext)
 	}
 	r.emit(ctx, InputStart{r.head()})
@@ -36,6 +36,7 @@ func (r *run) readInput(ctx context.Context, reqContext []byte) ([]byte, error) 
 type stream struct {
 	run   *run
 	limit int
+	early bool // the pieces go to the plugin before the call is decided
 	text  []byte
 	shown int // bytes of text that the events hold: whole runes only
 	sent  int // bytes of text that the plugin was sent
@@ -52,7 +53,10 @@ func (s *stream) openEarly(ctx context.Context, reqContext []byte) {
 	s.cancel = cancel
 	result := make(chan *attempt, 1)
 	if s.run.host.spawn(func() {
-		a, err := s.run.open(opening, &pb.Open{Streaming: true, InputStart: true, Context: reqContext})
+		a, err := s.run.open(opening, &pb.Open{
+			Streaming: true, InputStart: true, Context: reqContext,
+			Ask: s.run.entry.wants[pb.Callback_CALLBACK_NEEDS_APPROVAL],
+		})
 		if err == nil {
 			a.receive(ctx)
 		}
@@ -89,7 +93,7 @@ func (s *stream) piece(ctx context.Context, piece []byte) error {
 		return s.run.fail(TooLarge, NotStarted, fmt.Errorf("the input is over its limit of %d bytes", s.limit))
 	}
 	if end := wholeRunes(s.text); end > s.shown {
-		s.run.emit(ctx, InputDelta{s.run.head(), string(s.text[s.shown:end])})
+		s.run.showDelta(ctx, string(s.text[s.shown:end]))
 		s.shown = end
 	}
 	s.forward(ctx)
@@ -99,7 +103,7 @@ func (s *stream) piece(ctx context.Context, piece []byte) error {
 // forward sends the plugin what it has not seen, in pieces, and waits while it is behind. A plugin that is lost gets the
 // whole input on a fresh process later.
 func (s *stream) forward(ctx context.Context) {
-	if s.live == nil || !s.run.entry.wants[pb.Callback_CALLBACK_INPUT_DELTA] {
+	if s.live == nil || !s.early || !s.run.entry.wants[pb.Callback_CALLBACK_INPUT_DELTA] && !s.run.entry.deltaViews() {
 		return
 	}
 	for end := wholeRunes(s.text); s.sent < end; {
@@ -166,4 +170,34 @@ func wholeRunes(text []byte) int {
 		}
 	}
 	return len(text)
+}
+
+// Early says when pieces of an input may reach a plugin (T40).
+type Early int
+
+// The choices.
+const (
+	EarlyDecided Early = iota // when nothing is left to decide: no approval flag or function, no rule that may ask or deny, no Before hook
+	EarlyAlways               // at once; a call that is denied then has handed its input over
+	EarlyNever                // never: the input comes whole, after the decision
+)
+
+// early reports whether the pieces may go to the plugin before the call is decided.
+func (r *run) early() bool {
+	switch r.host.cfg.Early {
+	case EarlyAlways:
+		return true
+	case EarlyNever:
+		return false
+	}
+	if r.call.Ask || r.entry.tool.RequireApproval || r.entry.wants[pb.Callback_CALLBACK_NEEDS_APPROVAL] {
+		return false
+	}
+	for h := range r.hooks {
+		if h.Before != nil {
+			return false
+		}
+	}
+	_, strictest := r.host.rules.Bounds(r.policyCall())
+	return strictest == Allow
 }

@@ -370,3 +370,12 @@ func procState(pid int) string {
 	}
 	return ""
 }
+
+// wantFile compares a file with what it should hold; "" means that it should not exist.
+func wantFile(t testing.TB, path, want string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if string(b) != want || want == "" && err == nil {
+		t.Errorf("%s holds %q, %v; want %q", path, b, err, want)
+	}
+}

@@ -19,6 +19,9 @@ type Limits struct {
 	Call     time.Duration // one call, if neither the tool nor the caller's context says less; 60 s
 	CallMax  time.Duration // the longest limit that a tool may ask for; 10 min
 
+	Suspension time.Duration // how long a suspended call waits for its answer; 7 days
+	Parallel   int           // calls of one CallAll that run side by side; 10
+
 	Drain time.Duration // how long running calls may finish when a plugin stops; 10 s
 	Grace time.Duration // how long a process may take to end after that; 2 s
 	Reap  time.Duration // how long a killed process may take to be gone; 1 s
@@ -38,7 +41,7 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	return l.over(Limits{
 		Describe: 3 * time.Second, Start: 10 * time.Second, Ping: 15 * time.Second, PingWait: 3 * time.Second,
-		Call: time.Minute, CallMax: 10 * time.Minute,
+		Call: time.Minute, CallMax: 10 * time.Minute, Suspension: 7 * 24 * time.Hour, Parallel: 10,
 		Drain: 10 * time.Second, Grace: 2 * time.Second, Reap: time.Second,
 		BackoffFirst: 200 * time.Millisecond, BackoffMost: 30 * time.Second, Circuit: 5,
 		Message: wire.MaxMessage, Input: 1 << 20, Output: wire.MaxMessage, Values: 1_000_000, Depth: 200,
@@ -54,6 +57,8 @@ func (l Limits) over(base Limits) Limits {
 	l.PingWait = cmp.Or(l.PingWait, base.PingWait)
 	l.Call = cmp.Or(l.Call, base.Call)
 	l.CallMax = cmp.Or(l.CallMax, base.CallMax)
+	l.Suspension = cmp.Or(l.Suspension, base.Suspension)
+	l.Parallel = cmp.Or(l.Parallel, base.Parallel)
 	l.Drain = cmp.Or(l.Drain, base.Drain)
 	l.Grace = cmp.Or(l.Grace, base.Grace)
 	l.Reap = cmp.Or(l.Reap, base.Reap)

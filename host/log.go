@@ -1,9 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,11 +15,11 @@ import (
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
-// logQueue carries one process's log to the host's logger without ever making the session wait (O3): records that do
-// not fit are dropped and counted.
-type logQueue struct {
-	logger  *slog.Logger
+// logSink carries every record of a host and its plugins to the embedder's logger, so that a slow or stuck logger makes nobody wait
+// (O3, K3): records that do not fit are dropped and counted.
+type logSink struct {
 	items   chan logItem
+	bytes   atomic.Int64 // of what waits
 	dropped atomic.Uint64
 	done    chan struct{} // closed when the goroutine ended
 
@@ -26,112 +28,191 @@ type logQueue struct {
 }
 
 type logItem struct {
+	handler slog.Handler
 	record  slog.Record
+	size    int64
 	flushed chan struct{} // not nil: a mark, no record
 }
 
-// newLogQueue starts the queue's one goroutine; it ends at close. ctx is only what the logger is given.
-func newLogQueue(ctx context.Context, l *slog.Logger) *logQueue {
-	q := &logQueue{logger: l, items: make(chan logItem, wire.LogQueue), done: make(chan struct{})}
-	go q.deliver(ctx)
-	return q
+// maxLogBytes is how much the records that wait may hold.
+const maxLogBytes = 8 << 20
+
+// newLogSink starts the sink's one goroutine; it ends at close. ctx is only what the logger is given.
+func newLogSink(ctx context.Context) *logSink {
+	s := &logSink{items: make(chan logItem, wire.LogQueue), done: make(chan struct{})}
+	go s.deliver(ctx)
+	return s
 }
 
-func (q *logQueue) deliver(ctx context.Context) {
-	defer close(q.done)
-	for it := range q.items {
+func (s *logSink) deliver(ctx context.Context) {
+	defer close(s.done)
+	for it := range s.items {
 		if it.flushed != nil {
 			close(it.flushed)
 			continue
 		}
-		if n := q.dropped.Swap(0); n > 0 {
-			q.logger.LogAttrs(ctx, slog.LevelWarn, "log records were dropped", slog.Uint64("dropped", n))
+		if n := s.dropped.Swap(0); n > 0 {
+			r := slog.NewRecord(time.Now(), slog.LevelWarn, "log records were dropped", 0)
+			r.AddAttrs(slog.Uint64("dropped", n))
+			_ = it.handler.Handle(ctx, r) // a logger's own trouble is nobody's here
 		}
-		if q.logger.Enabled(ctx, it.record.Level) {
-			_ = q.logger.Handler().Handle(ctx, it.record)
-		}
+		_ = it.handler.Handle(ctx, it.record)
+		s.bytes.Add(-it.size)
 	}
 }
 
-// close ends the queue and waits, at most the given time, until what is in it was delivered: a stuck logger must not keep a
-// stop (K3). Nothing may be put in afterwards.
-func (q *logQueue) close(most time.Duration) {
-	q.mu.Lock()
-	q.closed = true
-	close(q.items)
-	q.mu.Unlock()
+// close ends the sink and waits, at most the given time, until what is in it was delivered.
+func (s *logSink) close(most time.Duration) {
+	s.mu.Lock()
+	s.closed = true
+	close(s.items)
+	s.mu.Unlock()
 	t := time.NewTimer(most)
 	defer t.Stop()
 	select {
-	case <-q.done:
+	case <-s.done:
 	case <-t.C:
 	}
 }
 
-// record takes a log frame. It never blocks.
-func (q *logQueue) record(call uint64, rec *pb.Log) {
-	r := slog.NewRecord(time.Unix(0, rec.GetTimeNs()), slog.Level(rec.GetLevel()), rec.GetMessage(), 0)
-	r.AddAttrs(pluginAttrs(rec)...)
-	if n := rec.GetDropped(); n > 0 {
-		q.dropped.Add(n)
+// offer puts an item in unless the sink is full or closed.
+func (s *logSink) offer(it logItem) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return false
 	}
-	q.put(r)
-}
-
-// pluginAttrs puts the plugin's attributes under one group, where they cannot pass for the host's own (T12).
-func pluginAttrs(rec *pb.Log) []slog.Attr {
-	if len(rec.GetAttributes()) == 0 {
-		return nil
-	}
-	var attrs any
-	if json.Unmarshal(rec.GetAttributes(), &attrs) != nil {
-		return nil
-	}
-	return []slog.Attr{slog.Any("attrs", attrs)}
-}
-
-// line takes a line of stdout or stderr; it runs on the launcher's goroutine for this process.
-func (q *logQueue) line(l launch.Line) {
-	r := slog.NewRecord(l.Time, slog.LevelInfo, string(l.Text), 0)
-	r.AddAttrs(slog.String("stream", l.Stream))
-	if l.Cut > 0 {
-		r.AddAttrs(slog.Int("cut", l.Cut))
-	}
-	if l.Dropped > 0 {
-		q.dropped.Add(uint64(l.Dropped))
-	}
-	q.put(r)
-}
-
-func (q *logQueue) put(r slog.Record) {
-	if !q.offer(logItem{record: r}) {
-		q.dropped.Add(1)
-	}
-}
-
-// offer puts it in unless the queue is full or closed.
-func (q *logQueue) offer(it logItem) bool {
-	q.mu.RLock()
-	defer q.mu.RUnlock()
-	if q.closed {
+	if s.bytes.Add(it.size) > maxLogBytes {
+		s.bytes.Add(-it.size)
 		return false
 	}
 	select {
-	case q.items <- it:
+	case s.items <- it:
 		return true
 	default:
+		s.bytes.Add(-it.size)
 		return false
 	}
 }
 
 // flush returns when what was put in before was delivered (O4), or ctx ends, or there is no room for its mark.
-func (q *logQueue) flush(ctx context.Context) {
+func (s *logSink) flush(ctx context.Context) {
 	mark := make(chan struct{})
-	if !q.offer(logItem{flushed: mark}) {
+	if !s.offer(logItem{flushed: mark}) {
 		return
 	}
 	select {
 	case <-mark:
 	case <-ctx.Done():
 	}
+}
+
+// logger returns l with the sink before its handler.
+func (s *logSink) logger(l *slog.Logger) *slog.Logger { return slog.New(sinkHandler{s, l.Handler()}) }
+
+// sinkHandler puts records into a sink.
+type sinkHandler struct {
+	sink *logSink
+	next slog.Handler
+}
+
+func (h sinkHandler) Enabled(ctx context.Context, l slog.Level) bool { return h.next.Enabled(ctx, l) }
+
+func (h sinkHandler) Handle(_ context.Context, r slog.Record) error {
+	size := int64(len(r.Message) + 128)
+	r.Attrs(func(a slog.Attr) bool {
+		size += 64
+		switch v := a.Value.Any().(type) {
+		case string:
+			size += int64(len(v))
+		case pluginAttrs:
+			size += int64(len(v))
+		}
+		return true
+	})
+	if !h.sink.offer(logItem{handler: h.next, record: r.Clone(), size: size}) {
+		h.sink.dropped.Add(1)
+	}
+	return nil
+}
+
+func (h sinkHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return sinkHandler{h.sink, h.next.WithAttrs(attrs)}
+}
+
+func (h sinkHandler) WithGroup(name string) slog.Handler {
+	return sinkHandler{h.sink, h.next.WithGroup(name)}
+}
+
+// logRecord takes a record of the plugin's log. It never blocks.
+func (p *plugin) logRecord(_ uint64, rec *pb.Log) {
+	level := min(max(slog.Level(rec.GetLevel()), slog.LevelDebug), slog.LevelError)
+	if n := rec.GetDropped(); n > 0 {
+		p.host.sink.dropped.Add(n)
+	}
+	if !p.log.Enabled(p.host.life, level) {
+		return
+	}
+	at, now := time.Unix(0, rec.GetTimeNs()), time.Now()
+	if at.Before(now.Add(-time.Hour)) || at.After(now.Add(time.Hour)) {
+		at = now // the plugin's clock is not to be believed
+	}
+	r := slog.NewRecord(at, level, rec.GetMessage(), 0)
+	if len(rec.GetAttributes()) > 0 {
+		r.AddAttrs(slog.Any("attrs", pluginAttrs(rec.GetAttributes())))
+	}
+	_ = p.log.Handler().Handle(p.host.life, r) // the sink's, which never fails
+}
+
+// pluginAttrs are a plugin's attributes, a JSON object. They stand under one group, where they cannot pass for the host's own, and are
+// bounded (T12).
+type pluginAttrs []byte
+
+// The bounds of a record's attributes.
+const (
+	maxAttrs = 64
+	maxAttr  = 4 << 10
+)
+
+// LogValue decodes the attributes when a logger writes them.
+func (a pluginAttrs) LogValue() slog.Value {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(a, &all) != nil {
+		return slog.StringValue("(not readable)")
+	}
+	attrs := make([]slog.Attr, 0, len(all))
+	for k, v := range all {
+		text := string(v)
+		var s string
+		if json.Unmarshal(v, &s) == nil {
+			text = s
+		}
+		attrs = append(attrs, slog.String(cutText(k, maxAttr), cutText(text, maxAttr)))
+	}
+	slices.SortFunc(attrs, func(a, b slog.Attr) int { return cmp.Compare(a.Key, b.Key) })
+	return slog.GroupValue(attrs[:min(maxAttrs, len(attrs))]...)
+}
+
+// logLine takes a line of stdout or stderr; it runs on the launcher's goroutine for this process.
+func (p *plugin) logLine(l launch.Line) {
+	if l.Dropped > 0 {
+		p.host.sink.dropped.Add(uint64(l.Dropped))
+	}
+	r := slog.NewRecord(l.Time, slog.LevelInfo, string(l.Text), 0)
+	r.AddAttrs(slog.String("stream", l.Stream))
+	if l.Cut > 0 {
+		r.AddAttrs(slog.Int("cut", l.Cut))
+	}
+	if p.log.Enabled(p.host.life, r.Level) {
+		_ = p.log.Handler().Handle(p.host.life, r) // the sink's, which never fails
+	}
+}
+
+// cutText cuts a text that came from a plugin, and says so.
+func cutText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	cut := wholeRunes([]byte(s[:most]))
+	return s[:cut] + "…"
 }

@@ -114,6 +114,35 @@ func testTools() []pluginsdk.Definition {
 	warned.ID, warned.OutputMode = "warned", pluginsdk.OutputWarn
 	dangerous := tool("dangerous", func(context.Context, *pluginsdk.Call, struct{}) (string, error) { return "boom", nil })
 	dangerous.RequireApproval = true
+	approved := tool("approved", func(_ context.Context, _ *pluginsdk.Call, in echoIn) (string, error) {
+		f, err := os.OpenFile(in.Text, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		_, err = fmt.Fprintln(f, "once")
+		return "done", err
+	})
+	approved.RequireApproval = true
+	survey := tool("survey", func(_ context.Context, c *pluginsdk.Call, in countIn) (json.RawMessage, error) {
+		var round struct {
+			Question int `json:"question"`
+		}
+		if _, err := c.SuspendPayload(&round); err != nil {
+			return nil, err
+		}
+		var got json.RawMessage
+		resumed, err := c.Resume(&got)
+		switch {
+		case err != nil:
+			return nil, err
+		case resumed && round.Question == in.N:
+			return json.RawMessage(fmt.Sprintf(`{"answer":%s,"round":%d}`, got, round.Question)), nil
+		}
+		return nil, c.Suspend(map[string]int{"question": round.Question + 1})
+	})
+	survey.ResumeSchema = json.RawMessage(`{"type":"number"}`)
+	survey.OutputSchema = json.RawMessage(`{"type":"object"}`)
 	brief := tool("brief", func(ctx context.Context, _ *pluginsdk.Call, _ struct{}) (string, error) {
 		<-ctx.Done()
 		return "", ctx.Err()
@@ -139,6 +168,7 @@ func testTools() []pluginsdk.Definition {
 			os.Exit(in.N)
 			return "", nil
 		}),
+		approved, survey,
 		tool("effect", func(_ context.Context, _ *pluginsdk.Call, in echoIn) (string, error) {
 			f, err := os.OpenFile(in.Text, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 			if err == nil {

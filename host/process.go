@@ -22,10 +22,10 @@ type process struct {
 	plugin *plugin
 	os     *launch.Process
 	sess   *session.Session
-	logs   *logQueue
 
 	stopping  atomic.Bool   // the host ends it
 	completed atomic.Bool   // a call ended with an answer of the plugin
+	changes   atomic.Int64  // tools_changed frames that no Describe has answered
 	flushed   atomic.Uint64 // the last log record that an outcome waited for
 
 	mu       sync.Mutex
@@ -42,23 +42,20 @@ type process struct {
 func (p *plugin) startProcess(ctx context.Context) (*process, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.lim.Start)
 	defer cancel()
-	pr := &process{plugin: p, logs: newLogQueue(p.host.life, p.log), idle: make(chan struct{}), gone: make(chan struct{})}
-	osp, err := p.startOS(ctx, pr)
+	pr := &process{plugin: p, idle: make(chan struct{}), gone: make(chan struct{})}
+	osp, err := p.startOS(ctx)
 	if err != nil {
-		pr.logs.close(p.lim.Reap)
 		return nil, p.startError(err)
 	}
 	pr.os = osp
 	if err := pr.greet(ctx); err != nil {
 		pr.kill()
-		err = pr.connectError(ctx, err)
-		pr.logs.close(p.lim.Reap)
-		return nil, err
+		return nil, pr.connectError(ctx, err)
 	}
 	return pr, nil
 }
 
-func (p *plugin) startOS(ctx context.Context, pr *process) (*launch.Process, error) {
+func (p *plugin) startOS(ctx context.Context) (*launch.Process, error) {
 	limit := max(session.MaxBatch, maxManifest) + 64<<10 // what one gRPC message may be (M2); larger frames are cut
 	if p.cfg.Dial != nil {
 		return launch.Attach(ctx, p.cfg.Dial, limit)
@@ -68,7 +65,7 @@ func (p *plugin) startOS(ctx context.Context, pr *process) (*launch.Process, err
 	}
 	return p.host.launcher.Start(ctx, launch.Spec{
 		Name: p.cfg.Name, Path: p.cfg.Path, Args: p.cfg.Args, Env: p.cfg.Env,
-		Sandbox: launch.Sandbox(p.cfg.Sandbox), Timeout: p.lim.Start, Output: pr.logs.line, MaxMessage: limit,
+		Sandbox: launch.Sandbox(p.cfg.Sandbox), Timeout: p.lim.Start, Output: p.logLine, MaxMessage: limit,
 	})
 }
 
@@ -81,15 +78,15 @@ func (pr *process) greet(ctx context.Context) error {
 			return err
 		}
 	}
-	stream, err := session.Connect(p.host.life, pr.os.Conn())
+	stream, err := session.Connect(p.host.life, pr.os.Conn(), grpc.MaxCallRecvMsgSize(session.MaxBatch+64<<10))
 	if err != nil {
 		return err
 	}
 	pr.sess = session.New(stream, session.Config{
 		Side:           session.Host,
 		Limits:         session.Limits{Message: p.lim.Message},
-		OnLog:          pr.logs.record,
-		OnToolsChanged: func() { p.host.work.Go(func() { pr.relearn(p.host.life) }) }, // ends with Describe's limit
+		OnLog:          p.logRecord,
+		OnToolsChanged: pr.toolsChanged,
 	})
 	welcome, err := pr.sess.Hello(ctx, &pb.Hello{
 		Versions: []uint32{wire.Version},
@@ -100,7 +97,7 @@ func (pr *process) greet(ctx context.Context) error {
 	case err != nil:
 		return err
 	case welcome.GetRefusal() != "":
-		return &refusal{welcome.GetRefusal()}
+		return &refusal{cutText(welcome.GetRefusal(), maxRefusal)}
 	case welcome.GetVersion() != wire.Version:
 		return &refusal{fmt.Sprintf("it speaks wire version %d, this host %d; rebuild the plugin with a matching SDK", welcome.GetVersion(), wire.Version)}
 	}
@@ -112,6 +109,9 @@ func (pr *process) greet(ctx context.Context) error {
 
 // refusal is why a plugin that is alive cannot serve this host: its own word, or settings that break its schema.
 type refusal struct{ text string }
+
+// maxRefusal is how much of a plugin's own words an error quotes.
+const maxRefusal = 4 << 10
 
 func (r *refusal) Error() string { return r.text }
 
@@ -154,16 +154,27 @@ func checkSettings(settings []byte, m *pb.Manifest) error {
 		return &refusal{fmt.Sprintf("settings: %v", schemaError(err))}
 	}
 	if why := m.GetError(); why != "" {
-		return &refusal{why}
+		return &refusal{cutText(why, maxRefusal)}
 	}
 	return nil
 }
 
-// relearn follows a dynamic plugin whose tools changed. A failure keeps what is known.
-func (pr *process) relearn(ctx context.Context) {
-	if err := pr.describe(ctx); err != nil {
-		pr.plugin.log.Warn("plugin's tools changed, but it does not describe them", "error", err)
+// toolsChanged has the plugin described again. However often it is called, one Describe runs and at most one more follows. The
+// goroutine ends when what changed is known, or not to be known.
+func (pr *process) toolsChanged() {
+	if pr.changes.Add(1) > 1 {
+		return
 	}
+	pr.plugin.host.work.Go(func() { // the process is not gone yet, so the host still waits
+		for seen := pr.changes.Load(); ; seen = pr.changes.Load() {
+			if err := pr.describe(pr.plugin.host.life); err != nil {
+				pr.plugin.log.Warn("the plugin's tools changed, but it does not describe them", "error", err)
+			}
+			if pr.changes.CompareAndSwap(seen, 0) {
+				return
+			}
+		}
+	})
 }
 
 // enter counts a call in; false: the process takes no calls.
@@ -202,7 +213,6 @@ func (pr *process) watch() {
 	pr.exit = exitError(pr.plugin.cfg.Name, pr.os.Exit(), why)
 	pr.plugin.gone(pr)
 	close(pr.gone)
-	pr.logs.close(lim.Reap)
 }
 
 // wait returns when a process that takes no calls is gone, or ctx ends.
@@ -356,7 +366,7 @@ func (pr *process) flush(ctx context.Context, lastLog uint64) {
 	defer cancel()
 	pr.os.Flush(ctx)
 	if lastLog > pr.flushed.Swap(lastLog) {
-		pr.logs.flush(ctx)
+		pr.plugin.host.sink.flush(ctx)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // registry is an immutable snapshot of what can be called. It is replaced as a whole whenever a plugin registers.
 type registry struct {
 	byName map[string]*entry // ids, aliases, and plugin/id of every tool
-	listed []Tool            // one row a tool, under its shortest name, then aliases; by name
+	listed []row             // one a tool, under its shortest name, and one an alias; by name
 	clash  []string          // what could not be given its name
 }
 
@@ -33,7 +33,7 @@ func newRegistry(plugins []*plugin, aliases map[string]string) *registry {
 	for _, alias := range names {
 		r.alias(alias, aliases[alias])
 	}
-	slices.SortFunc(r.listed, func(a, b Tool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.listed, func(a, b row) int { return cmp.Compare(a.tool.Name, b.tool.Name) })
 	return r
 }
 
@@ -47,9 +47,7 @@ func (r *registry) add(plugin string, e *entry) {
 	}
 	r.byName[full] = e
 	r.byName[name] = e
-	row := e.tool
-	row.Name = name
-	r.listed = append(r.listed, row)
+	r.list(name, e)
 }
 
 // alias adds an extra name (N-1). A name that a tool has already is reported and not taken over.
@@ -63,16 +61,17 @@ func (r *registry) alias(alias, target string) {
 		return
 	}
 	r.byName[alias] = e
-	row := e.tool
-	row.Name = alias
-	r.listed = append(r.listed, row)
+	r.list(alias, e)
 }
 
-// names are the names of the listed tools.
-func (r *registry) names() []string {
-	names := make([]string, len(r.listed))
-	for i, t := range r.listed {
-		names[i] = t.Name
-	}
-	return names
+// row is one listed tool.
+type row struct {
+	tool  Tool // under this row's name
+	entry *entry
+}
+
+func (r *registry) list(name string, e *entry) {
+	t := e.tool
+	t.Name = name
+	r.listed = append(r.listed, row{t, e})
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"sync"
@@ -62,19 +63,33 @@ func (r *Running) finish(ctx context.Context, call *run, do func(context.Context
 // terminal is the event that ends a call.
 func (r *run) terminal(res *Result, err error) Event {
 	if err == nil {
-		return ResultEvent{r.head(), res}
+		return ResultEvent{r.head(), res.form(r.call.View), res.Warnings}
 	}
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
 		e = r.fail(Internal, Unknown, err)
 	}
-	switch e.Code {
-	case Denied:
-		return DeniedEvent{r.head(), e.Error()}
-	case Suspended:
-		return SuspendedEvent{r.head(), e}
+	if s, waits := errors.AsType[*SuspendedError](e.Err); waits {
+		if s.Suspension.Kind == KindData {
+			return SuspendedEvent{r.head(), s.Suspension}
+		}
+		return ApprovalEvent{r.head(), r.approvalForm(s.Suspension), s.Suspension}
 	}
-	return ErrorEvent{r.head(), e}
+	if e.Code == Denied {
+		return DeniedEvent{r.head(), e.Error()}
+	}
+	return ErrorEvent{r.head(), r.errorForm(e, r.errorViews)}
+}
+
+// form is the result in one view.
+func (r *Result) form(v View) json.RawMessage {
+	switch v {
+	case Display:
+		return r.Display
+	case Transcript:
+		return r.Transcript
+	}
+	return r.Output
 }
 
 // Delta hands over a piece of the input's text as the model writes it, cut anywhere. It blocks while the plugin is behind. It fails when
@@ -154,6 +169,9 @@ type feed struct {
 // maxQueued is how many bytes of custom output wait for a reader of events.
 const maxQueued = 256 << 10
 
+// eventSize is what an event without data counts.
+const eventSize = 64
+
 // eventQueue holds a call's events until they are read.
 type eventQueue struct {
 	mu      sync.Mutex
@@ -174,7 +192,7 @@ func newEventQueue() *eventQueue {
 func (q *eventQueue) put(ctx context.Context, e Event) {
 	size := 0
 	if o, ok := e.(Output); ok {
-		size = len(o.Data)
+		size = len(o.Data) + eventSize
 	}
 	for !q.tryPut(e, size) {
 		select {
@@ -236,7 +254,7 @@ func (q *eventQueue) next() (Event, bool) {
 			q.items[0] = nil
 			q.items = q.items[1:]
 			if o, ok := e.(Output); ok {
-				q.bytes -= len(o.Data)
+				q.bytes -= len(o.Data) + eventSize
 				token(q.room)
 			}
 			q.mu.Unlock()

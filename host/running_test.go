@@ -48,7 +48,7 @@ func TestStart_StreamedInput(t *testing.T) {
 		case host.InputDelta:
 			text.WriteString(e.Text)
 		case host.ResultEvent:
-			result = e.Result.Output
+			result = e.Result
 		}
 		if n := host.EventType(e); len(types) == 0 || types[len(types)-1] != n {
 			types = append(types, n)

@@ -88,6 +88,9 @@ func (a *app) call(ctx context.Context, f callFlags, args []string) error {
 		ctx, cancel = context.WithTimeout(ctx, f.timeout)
 		defer cancel()
 	}
+	if f.raw {
+		call.View = host.Raw
+	}
 	running := h.Start(ctx, call)
 	if f.stream {
 		// Ends at the end of stdin, or with the process: a read that nothing arrives for cannot be taken back.
@@ -161,9 +164,6 @@ func (a *app) watch(running *host.Running, tool string, f callFlags) error {
 		if !f.events {
 			continue
 		}
-		if f.raw {
-			e = rawForm(e)
-		}
 		line, err := host.MarshalEvent(e)
 		if err != nil {
 			return err
@@ -173,16 +173,4 @@ func (a *app) watch(running *host.Running, tool string, f callFlags) error {
 		}
 	}
 	return nil
-}
-
-// rawForm takes the display form away, so that the raw one is printed.
-func rawForm(e host.Event) host.Event {
-	r, ok := e.(host.ResultEvent)
-	if !ok || r.Result == nil {
-		return e
-	}
-	result := *r.Result
-	result.Display = nil
-	r.Result = &result
-	return r
 }

@@ -32,7 +32,7 @@ type File struct {
 
 // Config returns a host configuration that holds the file's content and nothing else.
 func (f *File) Config() host.Config {
-	return host.Config{Plugins: f.Plugins, Tools: f.Tools, Limits: f.Limits}
+	return host.Config{Plugins: f.Plugins, Tools: f.Tools, Policy: f.Policy, Limits: f.Limits}
 }
 
 // Load reads the file at path. If it cannot be read, the error is the *fs.PathError of the operating system;

@@ -37,6 +37,7 @@ type pluginJSON struct {
 	Settings json.RawMessage   `json:"settings"`
 	Sandbox  host.Sandbox      `json:"sandbox"`
 	Trusted  bool              `json:"trusted"`
+	Grant    host.Grant        `json:"grant"`
 	SHA256   string            `json:"sha256"`
 	Limits   map[string]any    `json:"limits"`
 }
@@ -61,7 +62,7 @@ func (d *decoder) file(path string) *File {
 func (d *decoder) plugin(name string, in pluginJSON) host.Plugin {
 	at := "/plugins/" + escapePointer(name)
 	out := host.Plugin{
-		Name: name, Args: in.Args, Settings: in.Settings, Sandbox: in.Sandbox, Trusted: in.Trusted,
+		Name: name, Args: in.Args, Settings: in.Settings, Sandbox: in.Sandbox, Trusted: in.Trusted, Grant: in.Grant,
 		SHA256: strings.ToLower(in.SHA256),
 	}
 	var err error

@@ -34,6 +34,7 @@ type Config struct {
 	Limits   host.Limits     // zero fields are the host's defaults
 	Env      []string        // of a real process, K=V
 	Sandbox  host.Sandbox    // of a real process; if empty, the host's default
+	Tracer   host.Tracer     // receives the host's spans; if nil, none are made
 }
 
 // Open runs tools in memory with the zero Config.
@@ -91,6 +92,7 @@ func (c Config) host(t testing.TB, p host.Plugin) *host.Host {
 	h, err := host.Open(t.Context(), host.Config{
 		Plugins: []host.Plugin{p},
 		Limits:  c.Limits,
+		Tracer:  c.Tracer,
 		Eager:   true,
 		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

@@ -1,0 +1,184 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolhost/toolhost/host/internal/schema"
+	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
+)
+
+// accept checks the output and makes the result.
+func (r *run) accept(out *pb.Output) (*Result, error) {
+	var warning string
+	if err := r.checkOutput(out.Output); err != nil {
+		if r.entry.tool.OutputMode != OutputWarn || err.Code == TooLarge || err.Code == Protocol {
+			return nil, err
+		}
+		warning = err.Error()
+	}
+	res := r.result(out.Output, out.GetDerived())
+	if warning != "" {
+		res.Warnings = append(res.Warnings, warning)
+	}
+	return res, nil
+}
+
+// result makes every form of an accepted output.
+func (r *run) result(output []byte, d *pb.Derived) *Result {
+	res := &Result{Output: output, Repairs: r.repairs, Duration: time.Since(r.begun)}
+	res.Display = r.formFor(Display, PhaseOutput, output, d.GetViews())
+	res.Transcript = r.formFor(Transcript, PhaseOutput, output, d.GetViews())
+	res.Model = modelOutput(output, d)
+	switch {
+	case d.GetModelError() != "":
+		res.Warnings = append(res.Warnings, "toModelOutput failed, so the model gets the raw output: "+d.GetModelError())
+	case d == nil && r.entry.wants[pb.Callback_CALLBACK_MODEL_OUTPUT]:
+		res.Warnings = append(res.Warnings, "the plugin made no form for the model, so it gets the raw output")
+	}
+	return res
+}
+
+// checkOutput checks an output against its schema. A void output is checked as null.
+func (r *run) checkOutput(output []byte) *Error {
+	text := output
+	if text == nil {
+		if r.entry.output == nil || r.entry.tool.OutputMode == OutputOff {
+			return nil
+		}
+		text = []byte("null")
+	}
+	lim := r.entry.plugin.lim
+	if len(text) > lim.Output {
+		return r.fail(TooLarge, Done, &OutputError{output, fmt.Errorf("an output of %d bytes; the limit is %d", len(text), lim.Output)})
+	}
+	doc, err := schema.Parse(text, lim.document(lim.Output))
+	if err != nil {
+		return r.fail(Protocol, Done, fmt.Errorf("the output is not valid JSON: %w", schemaError(err)))
+	}
+	if r.entry.tool.OutputMode == OutputOff {
+		return nil
+	}
+	if err := r.entry.output.Validate(doc); err != nil {
+		return r.breaks(InvalidOutput, Done, &OutputError{output, schemaError(err)})
+	}
+	return nil
+}
+
+// rewrite takes what an After hook made of a result: validated again, and its other forms made anew (b14).
+func (r *run) rewrite(ctx context.Context, was, now *Result) (*Result, error) {
+	if err := r.checkOutput(now.Output); err != nil {
+		err.Err = &OutputError{was.Output, fmt.Errorf("an after hook made it invalid: %w", err.Err)}
+		return nil, err
+	}
+	res := r.result(now.Output, r.derive(ctx, now.Output))
+	res.Warnings = append(now.Warnings, res.Warnings...)
+	return res, nil
+}
+
+// derive has the plugin make the forms of a rewritten output. nil: it made none.
+func (r *run) derive(ctx context.Context, output []byte) *pb.Derived {
+	if r.live == nil || !r.entry.derives() {
+		return nil
+	}
+	f := &pb.Frame{Body: &pb.Frame_Derive{Derive: &pb.Derive{
+		Output: output, Views: audiences(r.entry), Model: r.entry.wants[pb.Callback_CALLBACK_MODEL_OUTPUT],
+	}}}
+	if err := r.live.call.Send(ctx, f); err != nil {
+		return nil
+	}
+	for {
+		f, err := r.live.call.Recv(ctx)
+		if err != nil {
+			return nil
+		}
+		if d := f.GetDerived(); d != nil {
+			return d
+		}
+	}
+}
+
+// settle ends what is left of the call in the plugin and in the ledger.
+func (r *run) settle(ctx context.Context, err error) {
+	if a := r.live; a != nil {
+		r.live = nil
+		if err == nil {
+			// Best effort: the call has its outcome, whatever becomes of the callback.
+			_ = a.call.Send(ctx, &pb.Frame{Body: &pb.Frame_Accepted{Accepted: &pb.Accepted{Final: true}}})
+		}
+		a.done()
+	}
+	r.recordOutcome(err)
+}
+
+// Model is what a model is shown of an error: one fixed envelope with the status and the code, which it cannot take for
+// a result (b7).
+func (e *Error) Model() ModelOutput {
+	status := "error"
+	switch e.Code {
+	case Denied:
+		status = "denied"
+	case Suspended:
+		status = "waiting"
+	}
+	envelope := struct {
+		Status     string          `json:"status"`
+		Code       Code            `json:"code"`
+		Message    string          `json:"message"`
+		Violations []Violation     `json:"violations,omitempty"`
+		Data       json.RawMessage `json:"data,omitempty"`
+	}{Status: status, Code: e.Code, Message: e.Error()}
+	if s, ok := errors.AsType[*SchemaError](e.Err); ok {
+		envelope.Violations = s.Violations
+	}
+	if t, ok := errors.AsType[*ToolError](e.Err); ok {
+		envelope.Data = t.Data
+	}
+	text, err := json.Marshal(envelope)
+	if err == nil {
+		text, err = json.Marshal(string(text))
+	}
+	if err != nil {
+		return ModelOutput{Type: "error-text", Value: json.RawMessage(`"{\"status\":\"error\"}"`)}
+	}
+	return ModelOutput{Type: "error-text", Value: text}
+}
+
+// hasAfter reports whether an After hook may rewrite the output.
+func (r *run) hasAfter() bool {
+	for h := range r.hooks {
+		if h.After != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// parseAny reads a document that was read before, within budgets that fit any.
+func parseAny(value []byte) (*schema.Document, error) {
+	return schema.Parse(value, schema.Limits{Bytes: len(value), Depth: anyDepth, Values: len(value) + 1})
+}
+
+const anyDepth = 10_000
+
+// written is custom output as the call's view may show it.
+func (r *run) written(data []byte) json.RawMessage {
+	if r.call.View == Raw {
+		return data
+	}
+	if r.host.transform(r.call.View) != nil || r.entry.views[r.call.View] != nil {
+		return r.formFor(r.call.View, PhaseOutput, data, nil)
+	}
+	return r.maskSecrets(data)
+}
+
+// approvalForm is what the event of an approval shows.
+func (r *run) approvalForm(s Suspension) json.RawMessage {
+	if r.input == nil {
+		return s.Display
+	}
+	return r.formFor(r.call.View, PhaseApproval, r.input.Bytes(), r.views)
+}
