@@ -50,6 +50,12 @@ func servePlugin() {
 			}
 			return r.Set(tool("greet", func(context.Context, *pluginsdk.Call, struct{}) (string, error) { return s.Greeting, nil }))
 		})
+	case "contract":
+		pluginsdk.Serve(contractTools()...)
+	case "bad":
+		pluginsdk.Serve(badTools()...)
+	case "other":
+		pluginsdk.Serve(otherTools()...)
 	default:
 		pluginsdk.Serve(testTools()...)
 	}
