@@ -283,7 +283,8 @@ func (pr *process) afterSession() error {
 	}
 }
 
-// stop ends the process: no new calls, running ones may finish until the drain limit, then the process has grace (K9).
+// stop ends the process: no new calls, running ones and the callbacks of accepted outputs (H-2) may finish until the drain limit, then
+// the process has grace (K9).
 func (pr *process) stop() {
 	lim := pr.plugin.lim
 	pr.mu.Lock()
@@ -293,11 +294,12 @@ func (pr *process) stop() {
 	}
 	pr.mu.Unlock()
 	pr.sess.Drain(lim.Drain)
-	t := time.NewTimer(lim.Drain)
-	defer t.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), lim.Drain)
+	defer cancel()
 	select {
 	case <-pr.idle:
-	case <-t.C:
+		_ = pr.sess.Settle(ctx) // its errors are an end of the waiting like any other
+	case <-ctx.Done():
 	case <-pr.gone:
 	}
 	pr.stopping.Store(true)

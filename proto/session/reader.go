@@ -200,6 +200,10 @@ func (c *Call) peerClosed() {
 	c.lane.out.reset()
 	c.lane.cut, c.owed, c.half, c.join = nil, 0, nil, joiner{}
 	c.signal()
+	if c.s.settled != nil && !c.s.settling() {
+		close(c.s.settled)
+		c.s.settled = nil
+	}
 }
 
 // receiveOver handles a frame of a call that is over on this side but not on the peer's.

@@ -87,6 +87,7 @@ type Session struct {
 	logs     logQueue
 	flushed  chan struct{} // closed when everything was handed over; nil if nobody waits
 	incoming joiner        // call 0
+	settled  chan struct{} // closed when no accepted call is open; nil if nobody waits
 }
 
 // phase is where the session is.
@@ -215,6 +216,39 @@ func (s *Session) Flush(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// Settle waits until the plugin has closed every call whose output was accepted: until then its
+// callbacks may still run. Host side. Errors: ErrEnded, or ctx's cause.
+func (s *Session) Settle(ctx context.Context) error {
+	s.mu.Lock()
+	if s.err != nil || !s.settling() {
+		defer s.mu.Unlock()
+		return s.err
+	}
+	if s.settled == nil {
+		s.settled = make(chan struct{})
+	}
+	settled := s.settled
+	s.mu.Unlock()
+	select {
+	case <-settled:
+		return nil
+	case <-s.done:
+		return s.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// settling reports whether the plugin has still to close a call whose output was accepted.
+func (s *Session) settling() bool {
+	for _, c := range s.calls {
+		if c.course.accepted {
+			return true
+		}
+	}
+	return false
 }
 
 // Close ends the session: every open call fails with ErrEnded, frames that were
