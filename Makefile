@@ -15,7 +15,7 @@ SYSTEMS  := linux darwin windows
 FUZZTIME := 10s
 GOBUILD  := go build -trimpath
 
-.PHONY: help setup build demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean
+.PHONY: help setup build demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean contract mutants
 
 help: ## Print this list
 	@echo 'usage: make TARGET'
@@ -49,6 +49,15 @@ test: build ## Run all tests, shuffled, under the race detector if there is a C 
 	@if CGO_ENABLED=1 go build -race runtime/cgo 2>/dev/null; then CGO_ENABLED=1 race=-race; else \
 		race=; echo 'make test: no working C compiler: running WITHOUT the race detector'; fi; \
 	set -x; go test $$race -shuffle=on -timeout=7m ./...
+
+contract: ## Print the contract's rules, what was decided, and the tests that hold them
+	@mkdir -p bin
+	@rm -f bin/contract.txt
+	@go test -count=1 -timeout=7m -run '^TestContract' ./host -contract.table=$(CURDIR)/bin/contract.txt; status=$$?; \
+	cat bin/contract.txt; exit $$status
+
+mutants: ## Break the product on purpose, once for each patch, and show that its test fails
+	go run ./internal/mutants host/testdata/mutants/*.patch
 
 lint: lint-go lint-proto lint-mod ## Check format, vet, staticcheck, proto rules, generated code, go.mod
 
