@@ -83,7 +83,10 @@ func testTools() []pluginsdk.Definition {
 		}
 		return []string{}, nil
 	})
-	deltas.OnInputDelta = func(_ context.Context, _ *pluginsdk.Call, d string) error {
+	deltas.OnInputDelta = func(_ context.Context, c *pluginsdk.Call, d string) error {
+		if !json.Valid(c.InputSoFar()) {
+			return fmt.Errorf("not valid so far: %s", c.InputSoFar())
+		}
 		var all []string
 		if p := seen.Load(); p != nil {
 			all = *p

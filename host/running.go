@@ -6,6 +6,8 @@ import (
 	"errors"
 	"iter"
 	"sync"
+
+	"github.com/toolhost/toolhost/internal/partialjson"
 )
 
 // Running is a call under way. Its methods may be called concurrently.
@@ -113,6 +115,21 @@ func (r *Running) Delta(text []byte) error {
 	}
 }
 
+// InputSoFar is the input's text so far as valid JSON, in the form of Call.View: open strings and containers are closed, and a member whose
+// value has not begun is left out. It is nil where the view leaves deltas out, and after a text that is not JSON. It copies the
+// text: ask for it when it is worth that, not at every piece of a long input.
+func (r *Running) InputSoFar() json.RawMessage {
+	if r.feed == nil {
+		return nil
+	}
+	r.feed.partialM.Lock()
+	defer r.feed.partialM.Unlock()
+	if !r.feed.shown {
+		return nil
+	}
+	return r.feed.partial.Value()
+}
+
 // EndInput ends the input. Further calls do nothing.
 func (r *Running) EndInput() error {
 	if r.feed != nil {
@@ -164,6 +181,17 @@ type feed struct {
 	pieces chan []byte
 	ended  chan struct{}
 	once   sync.Once
+
+	partialM sync.Mutex
+	partial  partialjson.Reader // of what was shown
+	shown    bool               // something was
+}
+
+// show notes a piece that the call's view shows.
+func (f *feed) show(text string) {
+	f.partialM.Lock()
+	defer f.partialM.Unlock()
+	f.shown = f.partial.Feed([]byte(text)) == nil
 }
 
 // maxQueued is how many bytes of custom output wait for a reader of events.

@@ -47,6 +47,9 @@ func TestStart_StreamedInput(t *testing.T) {
 		switch e := e.(type) {
 		case host.InputDelta:
 			text.WriteString(e.Text)
+			if so := r.InputSoFar(); !json.Valid(so) || text.Len() < 6 && string(so) != "{}" && so[0] != '{' {
+				t.Errorf("after %q the input so far is %s", text.String(), so)
+			}
 		case host.ResultEvent:
 			result = e.Result
 		}

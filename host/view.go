@@ -218,19 +218,25 @@ func (r *run) maskText(text string) string {
 	return text
 }
 
+// emitDelta tells whoever watches of a piece of the input.
+func (r *run) emitDelta(ctx context.Context, text string) {
+	r.running.feed.show(text)
+	r.emit(ctx, InputDelta{r.head(), text})
+}
+
 // showDelta tells whoever watches of a piece of the input, unless it may show what must not be seen: then it is left out.
 func (r *run) showDelta(ctx context.Context, text string) {
 	if r.running == nil {
 		return
 	}
 	if r.call.View == Raw {
-		r.emit(ctx, InputDelta{r.head(), text})
+		r.emitDelta(ctx, text)
 		return
 	}
 	policy, tool := r.host.transform(r.call.View), r.entry.views[r.call.View]
 	if policy == nil && tool == nil {
 		if !r.entry.input.Sensitive() {
-			r.emit(ctx, InputDelta{r.head(), text})
+			r.emitDelta(ctx, text)
 		}
 		return
 	}
@@ -244,16 +250,16 @@ func (r *run) showDelta(ctx context.Context, text string) {
 	out, err := r.transformed(policy, PhaseInputDelta, quoted)
 	var shown string
 	if err == nil && out != nil && json.Unmarshal(out, &shown) == nil {
-		r.emit(ctx, InputDelta{r.head(), shown})
+		r.emitDelta(ctx, shown)
 	}
 }
 
 // showDeltaView takes the plugin's view of a piece of the input.
 func (r *run) showDeltaView(ctx context.Context, d *pb.DeltaView) {
-	if audienceViews[d.GetAudience()] != r.call.View || r.call.View == Raw || d.GetSuppress() || d.GetFailed() || r.host.transform(r.call.View) != nil {
+	if r.running == nil || audienceViews[d.GetAudience()] != r.call.View || r.call.View == Raw || d.GetSuppress() || d.GetFailed() || r.host.transform(r.call.View) != nil {
 		return
 	}
-	r.emit(ctx, InputDelta{r.head(), string(d.GetText())})
+	r.emitDelta(ctx, string(d.GetText()))
 }
 
 // errorForm is an error as the call's view may show it.

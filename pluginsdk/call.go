@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 
+	"github.com/toolhost/toolhost/internal/partialjson"
 	"github.com/toolhost/toolhost/proto/session"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
@@ -34,6 +36,21 @@ type Call struct {
 	ended     atomic.Bool   // the call's goroutine is done
 	receiving chan struct{} // holds one token; whoever has it may call wire.Recv
 	questions atomic.Uint32
+
+	partialM sync.Mutex
+	partial  partialjson.Reader // of the input's text; its memory is the text
+}
+
+// InputSoFar is the input's text so far as valid JSON, for OnInputDelta: open strings and containers are closed, and a member whose value has
+// not begun is left out, so that every string is the beginning of the final one. It is "null" before anything is readable. It
+// copies the text: ask for it when it is worth that, not at every piece of a long input. Without OnInputDelta there is none, and it is nil.
+func (c *Call) InputSoFar() json.RawMessage {
+	if c.tool == nil || c.tool.inputDelta == nil {
+		return nil
+	}
+	c.partialM.Lock()
+	defer c.partialM.Unlock()
+	return c.partial.Value()
 }
 
 // ID is the caller's id of the call, such as the model's tool call id.

@@ -81,6 +81,9 @@ func (c *Call) receiveInput() (raw []byte, run bool, err error) {
 // takeDelta is the one place where a piece of the input comes in: whatever is known of the input so far is known from here.
 func (c *Call) takeDelta(delta string) error {
 	if c.tool.inputDelta != nil {
+		c.partialM.Lock()
+		_ = c.partial.Feed([]byte(delta)) // a text that is not JSON stays at what was good; the host says what is wrong with it
+		c.partialM.Unlock()
 		c.callback("OnInputDelta", func() error { return c.tool.inputDelta(c.ctx, c, delta) })
 	}
 	return c.viewDelta(delta)

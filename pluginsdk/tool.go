@@ -86,8 +86,10 @@ type Tool[In, Out any] struct {
 	Transform Transform[In, Out]
 	// OnInputStart is called when the model begins to write the input.
 	OnInputStart func(ctx context.Context, call *Call) error
-	// OnInputDelta is called with each piece of the input's text, one after the other; the
-	// model's side waits for it (M4). It is called only if nothing is left to decide about the call.
+	// OnInputDelta is called with the pieces of the input's text, in order and one after the other. Pieces that
+	// came while it ran may be joined; the model's side waits once 256 KiB are unread. Call.InputSoFar has the text
+	// so far as valid JSON. It is not called when somebody may have to approve the call first: then the input comes
+	// whole, after the decision.
 	OnInputDelta func(ctx context.Context, call *Call, delta string) error
 	// OnInputAvailable is called once with the validated, approved input.
 	OnInputAvailable func(ctx context.Context, call *Call, in In) error

@@ -385,3 +385,19 @@ func TestToolsChanged(t *testing.T) {
 		t.Errorf("told %d times", n)
 	}
 }
+
+// H3: what credit does not count does not wait: unknown fields of a credited frame are dropped on receipt.
+func TestH3_UnknownFieldsOfCreditedFramesAreNotKept(t *testing.T) {
+	s, r := rawPlugin(t, Config{})
+	c := mustOpen(t, s, &pb.Open{Run: true})
+	f := frameOf(c.ID(), &pb.Write{Data: []byte("1")})
+	extra := protowire.AppendTag(nil, 5000, protowire.BytesType)
+	extra = protowire.AppendBytes(extra, make([]byte, 50_000))
+	f.ProtoReflect().SetUnknown(extra)
+	f.GetWrite().ProtoReflect().SetUnknown(extra)
+	r.cut(f, 16<<10, proto.Size(f))
+	got := mustRecv(t, c, kWrite)
+	if n := proto.Size(got); n > 100 {
+		t.Errorf("%d bytes were kept of a write of 1", n)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
@@ -159,6 +160,7 @@ func (c *Call) receive(k kind, f *pb.Frame, size int) {
 	}
 	cost := 0
 	if k.credited() {
+		forgetUnknown(f)
 		if cost = c.s.lim.cost(payload(f)); cost > c.peer {
 			c.s.stats.Violations++
 			return
@@ -365,4 +367,26 @@ func tooLarge(f *pb.Frame, size, limit int) bool {
 		return payload(f) > chunkAt
 	}
 	return proto.Size(f) > limit
+}
+
+// forgetUnknown drops the fields of a credited frame that this version does not know: credit does not count them, so
+// they must not wait with it (H3).
+func forgetUnknown(f *pb.Frame) {
+	forget(f.ProtoReflect())
+	switch b := f.GetBody().(type) {
+	case *pb.Frame_InputDelta:
+		forget(b.InputDelta.ProtoReflect())
+	case *pb.Frame_Write:
+		forget(b.Write.ProtoReflect())
+	case *pb.Frame_DeltaView:
+		forget(b.DeltaView.ProtoReflect())
+	case *pb.Frame_Span:
+		forget(b.Span.ProtoReflect())
+	}
+}
+
+func forget(m protoreflect.Message) {
+	if len(m.GetUnknown()) > 0 {
+		m.SetUnknown(nil)
+	}
 }
