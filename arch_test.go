@@ -39,6 +39,7 @@ var imports = map[string][]string{
 	"pluginsdk/plugintest": {"host/conform", "host", "pluginsdk", "proto/wire"},
 	"plugins":              {"pluginsdk"},
 	"cmd":                  {"host/config", "host/mcpserver", "host/conform", "host/provider", "host", "proto/wire"},
+	"examples/agent":       {"host"},
 	"examples/embed":       {"host"},
 	"examples/plugin":      {"pluginsdk"},
 	"internal":             {"host/config", "host", "pluginsdk"},

@@ -14,6 +14,7 @@ import (
 func TestReadmeExamplesRun(t *testing.T) {
 	dir := t.TempDir()
 	for out, pkg := range map[string]string{
+		"bin/agent":                        "./examples/agent",
 		"bin/embed":                        "./examples/embed",
 		"bin/toolhost":                     "./cmd/toolhost",
 		"bin/plugins/toolplugin-wordcount": "./examples/plugin",
@@ -39,6 +40,9 @@ func TestReadmeExamplesRun(t *testing.T) {
 	})
 	t.Run("embed", func(t *testing.T) {
 		contains(t, run(t, dir, "bin/embed", "bin/plugins"), "wordcount: Counts the words of a text.\n", `{"words":3}`)
+	})
+	t.Run("agent", func(t *testing.T) {
+		contains(t, run(t, dir, "bin/agent", "bin/plugins"), "offer wordcount: ", `writes {"te`, `approve wordcount {"text": "one two three"}`, `the model reads {"words":3}`)
 	})
 	t.Run("configuration", func(t *testing.T) {
 		contains(t, run(t, dir, "bin/toolhost", "--config", "toolhost.yaml", "list"), "weather", "webfetch")

@@ -26,7 +26,7 @@ type Running struct {
 func (h *Host) Start(ctx context.Context, c Call) *Running {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &Running{events: newEventQueue(), cancel: cancel, done: make(chan struct{})}
-	if c.Input == nil {
+	if c.Input == nil && c.resume == nil {
 		r.feed = &feed{pieces: make(chan []byte), ended: make(chan struct{})}
 	} else if len(c.Input) == 0 {
 		c.Input = emptyInput
