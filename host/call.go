@@ -115,9 +115,9 @@ func (r *run) stages(ctx context.Context) (*Result, error) {
 	if err := r.reopen(); err != nil {
 		return nil, err
 	}
-	reqContext, err := r.requestContext()
-	if err != nil {
-		return nil, err
+	reqContext, badContext := r.requestContext()
+	if badContext != nil && r.streams() {
+		return nil, badContext // there is no input yet, and with this context none is needed
 	}
 	text, err := r.readInput(ctx, reqContext)
 	if r.streamed != nil {
@@ -130,6 +130,9 @@ func (r *run) stages(ctx context.Context) (*Result, error) {
 	defer r.clock.stop()
 	if err := r.validate(text); err != nil {
 		return nil, err
+	}
+	if badContext != nil { // a fault of the input comes first (E-2)
+		return nil, badContext
 	}
 	answer, err := r.before(ctx)
 	if err != nil {
@@ -184,12 +187,15 @@ func (r *run) validate(text []byte) error {
 		return r.fail(TooLarge, NotStarted, fmt.Errorf("an input of %d bytes; the limit is %d", len(text), lim.Input))
 	}
 	doc, repairs, err := r.entry.input.Read(text, lim.document(lim.Input), r.entry.read)
+	if err == nil && r.entry.input == nil && !isObject(doc) { // no schema is an open object, repaired like any other
+		var open *schema.Schema
+		if open, err = schema.Compile(openObject); err == nil {
+			doc, repairs, err = open.Read(text, lim.document(lim.Input), r.entry.read)
+		}
+	}
 	r.repairs = toRepairs(repairs)
 	if err != nil {
 		return r.breaks(InvalidInput, NotStarted, err)
-	}
-	if _, ok := doc.Value().(map[string]any); !ok && r.entry.input == nil {
-		return r.fail(InvalidInput, NotStarted, notAnObject())
 	}
 	r.input, r.call.Input = doc, doc.Bytes()
 	return nil
@@ -213,8 +219,16 @@ func (r *run) revalidate() error {
 	if err != nil {
 		return r.breaks(InvalidInput, NotStarted, err)
 	}
+	if r.entry.input == nil && !isObject(doc) {
+		return r.fail(InvalidInput, NotStarted, notAnObject())
+	}
 	r.input = doc
 	return nil
+}
+
+func isObject(doc *schema.Document) bool {
+	_, ok := doc.Value().(map[string]any)
+	return ok
 }
 
 // requestContext checks the request context and cuts it to what the tool declared (T41).
@@ -231,7 +245,7 @@ func (r *run) requestContext() ([]byte, error) {
 	if err != nil {
 		return nil, r.breaks(InvalidContext, NotStarted, err)
 	}
-	if _, ok := doc.Value().(map[string]any); !ok {
+	if !isObject(doc) {
 		return nil, r.fail(InvalidContext, NotStarted, notAnObject())
 	}
 	if r.entry.reqContext == nil {

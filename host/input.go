@@ -13,7 +13,7 @@ import (
 
 // readInput returns the input's text, which may still be on its way.
 func (r *run) readInput(ctx context.Context, reqContext []byte) ([]byte, error) {
-	if r.running == nil || r.running.feed == nil {
+	if !r.streams() {
 		return r.call.Input, nil
 	}
 	s := &stream{run: r, limit: r.entry.plugin.lim.Input}
@@ -31,6 +31,9 @@ func (r *run) readInput(ctx context.Context, reqContext []byte) ([]byte, error) 
 	}
 	return s.text, nil
 }
+
+// streams reports whether the input arrives in pieces.
+func (r *run) streams() bool { return r.running != nil && r.running.feed != nil }
 
 // stream is an input that arrives in pieces and goes on to the plugin at once.
 type stream struct {
