@@ -42,6 +42,8 @@ func (c *conversation) hook(name string) (host.Hook, error) {
 		return input(`{"text":"changed by a hook","times":1}`), nil
 	case "break-input":
 		return input(`{"text":7}`), nil
+	case "list-input":
+		return input(`[1]`), nil
 	case "stringify-input": // what the repairs would mend
 		return input(`{"text":"x","times":"5"}`), nil
 	case "answer":
