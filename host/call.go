@@ -27,8 +27,8 @@ type Call struct {
 	Hooks    []Hook          // inside Config.Hooks
 	View     View            // which form events carry; if zero, Display
 
-	// Elicit is asked while the tool runs. It may be called concurrently with itself. nil declines every question. The call's time
-	// stands still meanwhile (b52).
+	// Elicit is asked while the tool runs. It may be called concurrently with itself. nil declines every
+	// question. The call's time stands still meanwhile (b52).
 	Elicit func(context.Context, Question) (Answer, error)
 
 	resume *resumption // not nil: the next round of a suspended call
@@ -46,8 +46,8 @@ type Answer struct {
 	Content json.RawMessage `json:"content,omitempty"` // of an accepted question; one that breaks its schema cancels
 }
 
-// Call makes a call and waits for its outcome, on the caller's goroutine. The error is an *Error. When ctx ends, Call returns at once and the
-// plugin is told to stop; nothing of the call is delivered later.
+// Call makes a call and waits for its outcome, on the caller's goroutine. The error is an *Error. When ctx
+// ends, Call returns at once and the plugin is told to stop; nothing of the call is delivered later.
 func (h *Host) Call(ctx context.Context, c Call) (*Result, error) {
 	if len(c.Input) == 0 {
 		c.Input = emptyInput
@@ -79,7 +79,8 @@ type run struct {
 	traceparent string
 }
 
-// pause stops the call's time while a person is asked. While the input is still on its way there is no clock yet.
+// pause stops the call's time while a person is asked. While the input is still on its way there is no
+// clock yet.
 func (r *run) pause() (resume func()) {
 	if r.clock == nil {
 		return func() {}
@@ -286,7 +287,8 @@ func (r *run) emit(ctx context.Context, e Event) {
 	}
 }
 
-// breaks is the error of a value that breaks its schema. A panic of the engine, which is nobody's fault but the host's, is Internal (T1).
+// breaks is the error of a value that breaks its schema. A panic of the engine, which is nobody's fault but
+// the host's, is Internal (T1).
 func (r *run) breaks(code Code, outcome Outcome, err error) *Error {
 	if p, ok := errors.AsType[*schema.PanicError](err); ok {
 		r.host.log.Error("schema engine panicked", "tool", r.call.Tool, "error", p, "stack", string(p.Stack))
@@ -321,7 +323,8 @@ func (e *timeoutError) Error() string {
 // Is makes a timeout what its context says it is.
 func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// failed is why a plugin that never told its tools did not start, if name is the plugin's own, or one of its tools by plugin/id; else nil.
+// failed is why a plugin that never told its tools did not start, if name is the plugin's own, or one of
+// its tools by plugin/id; else nil.
 func (h *Host) failed(name string) error {
 	name, _, _ = strings.Cut(name, "/")
 	for _, p := range h.plugins {

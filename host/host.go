@@ -17,7 +17,8 @@ import (
 	"github.com/toolhost/toolhost/host/internal/state"
 )
 
-// Config configures a host. It is plain data; the zero value plus Dirs works. It must not be changed after Open.
+// Config configures a host. It is plain data; the zero value plus Dirs works. It must not be changed after
+// Open.
 type Config struct {
 	Dirs      []string          // searched for toolplugin-* (see Discover)
 	Plugins   []Plugin          // named one by one; they win over found ones of the same name
@@ -47,13 +48,13 @@ type Plugin struct {
 	Grant    Grant           // what of the conversation its tools may see, if they ask
 	Limits   Limits          // this plugin's own; a zero field is the host's
 
-	// Dial reaches a running plugin in place of Path: in process, under a debugger, remote. The embedder vouches for
-	// the connection.
+	// Dial reaches a running plugin in place of Path: in process, under a debugger, remote. The embedder
+	// vouches for the connection.
 	Dial func(context.Context) (net.Conn, error)
 }
 
-// Grant is what of the conversation a plugin's tools may see, if they ask for it (T41). The request context needs no grant: a tool
-// sees the keys that its schema names.
+// Grant is what of the conversation a plugin's tools may see, if they ask for it (T41). The request context
+// needs no grant: a tool sees the keys that its schema names.
 type Grant struct {
 	Messages bool `json:"messages"` // Call.Messages
 }
@@ -179,7 +180,8 @@ func gatherPlugins(cfg Config, log *slog.Logger) ([]Plugin, error) {
 	return all, nil
 }
 
-// learn asks every plugin that never registered for its tools, side by side, and returns when each has answered or failed, or ctx ends.
+// learn asks every plugin that never registered for its tools, side by side, and returns when each has
+// answered or failed, or ctx ends.
 func (h *Host) learn(ctx context.Context) {
 	var asked sync.WaitGroup
 	for _, p := range h.plugins {
@@ -209,12 +211,13 @@ func (h *Host) publish() {
 	}
 }
 
-// Tools yields the tools by name: each under its shortest name, and every alias. It starts the plugins that were never asked for
-// their tools. What the policy hides from a caller of whom nothing is known is left out.
+// Tools yields the tools by name: each under its shortest name, and every alias. It starts the plugins that
+// were never asked for their tools. What the policy hides from a caller of whom nothing is known is left
+// out.
 func (h *Host) Tools() iter.Seq[Tool] { return h.ToolsFor(Caller{}) }
 
-// ToolsFor yields the tools that exist for a caller: those that the policy does not deny whatever their input. One source decides
-// for lists and calls.
+// ToolsFor yields the tools that exist for a caller: those that the policy does not deny whatever their
+// input. One source decides for lists and calls.
 func (h *Host) ToolsFor(caller Caller) iter.Seq[Tool] {
 	return func(yield func(Tool) bool) {
 		h.learn(h.life)
@@ -251,7 +254,8 @@ func (h *Host) find(ctx context.Context, name string) *entry {
 	return h.registry.Load().byName[name]
 }
 
-// Plugins yields the state of every plugin, by name. It never waits for a start or a stop (L5) and starts nothing.
+// Plugins yields the state of every plugin, by name. It never waits for a start or a stop (L5) and starts
+// nothing.
 func (h *Host) Plugins() iter.Seq[PluginStatus] {
 	return func(yield func(PluginStatus) bool) {
 		for _, p := range h.plugins {
@@ -262,8 +266,8 @@ func (h *Host) Plugins() iter.Seq[PluginStatus] {
 	}
 }
 
-// Close stops every plugin: running calls may finish until Limits.Drain, further ones get Closed, and it returns within Drain + Grace + Reap
-// whatever a plugin does (K1). A second Close does nothing.
+// Close stops every plugin: running calls may finish until Limits.Drain, further ones get Closed, and it
+// returns within Drain + Grace + Reap whatever a plugin does (K1). A second Close does nothing.
 func (h *Host) Close() error {
 	h.spawnM.Lock()
 	was := h.closed.Swap(true)

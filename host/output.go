@@ -114,8 +114,8 @@ func (r *run) settle(ctx context.Context, err error) {
 	r.recordOutcome(err)
 }
 
-// Model is what a model is shown of an error: one fixed envelope with the status and the code, which it cannot take for
-// a result (b7).
+// Model is what a model is shown of an error: one fixed envelope with the status and the code, which it
+// cannot take for a result (b7).
 func (e *Error) Model() ModelOutput {
 	status := "error"
 	switch e.Code {

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// registry is an immutable snapshot of what can be called. It is replaced as a whole whenever a plugin registers.
+// registry is an immutable snapshot of what can be called. It is replaced as a whole whenever a plugin
+// registers.
 type registry struct {
 	byName map[string]*entry // ids, aliases, and plugin/id of every tool
 	listed []row             // one a tool, under its shortest name, and one an alias; by name

@@ -6,7 +6,8 @@ import (
 	"github.com/toolhost/toolhost/host/internal/schema"
 )
 
-// schemaError converts what the schema package says of a text or a value. An OutputError and a panic stay what they are.
+// schemaError converts what the schema package says of a text or a value. An OutputError and a panic stay
+// what they are.
 func schemaError(err error) error {
 	switch err.(type) {
 	case *OutputError, *schema.PanicError:
