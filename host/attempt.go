@@ -167,7 +167,9 @@ func (r *run) openOn(ctx context.Context, proc *process, open *pb.Open) (*attemp
 		open.Messages = r.call.Messages
 	}
 	open.Traceparent = r.traceparent
-	if r.clock != nil && !open.Answers { // while a person is asked the host's clock stands, and the plugin's would not
+	// A call that is opened while its input is still on its way has no clock yet. While a person is asked the host's clock stands, and
+	// the plugin's would not.
+	if !open.GetStreaming() && r.clock != nil && !open.Answers {
 		open.TimeoutNs = uint64(max(r.clock.remaining(ctx), 1))
 	}
 	call, err := proc.sess.Open(open)

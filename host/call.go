@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/schema"
@@ -66,9 +67,10 @@ type run struct {
 	entry       *entry
 	begun       time.Time
 	clock       *clock
-	running     *Running         // nil for Host.Call: nobody watches
-	streamed    *stream          // the input goes to the plugin as it arrives; nil if it does not
-	input       *schema.Document // validated
+	running     *Running                        // nil for Host.Call: nobody watches
+	streamed    *stream                         // the input goes to the plugin as it arrives; nil if it does not
+	input       *schema.Document                // validated
+	seen        atomic.Pointer[schema.Document] // input, for the goroutine that receives while the input is still on its way
 	repairs     []Repair
 	reasons     []string          // why an approval is needed; none: it is not
 	round       *round            // what came before, of a call that is resumed
@@ -100,6 +102,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	r.begun = time.Now()
 	ctx, end := r.span(ctx)
 	res, err := r.stages(ctx)
+	err = r.withRepairs(err)
 	if code, _ := CodeOf(err); err == nil || code != Suspended {
 		res, err = r.after(ctx, res, err)
 	}
@@ -199,6 +202,7 @@ func (r *run) validate(text []byte) error {
 		return r.breaks(InvalidInput, NotStarted, err)
 	}
 	r.input, r.call.Input = doc, doc.Bytes()
+	r.seen.Store(doc)
 	return nil
 }
 
@@ -224,6 +228,7 @@ func (r *run) revalidate() error {
 		return r.fail(InvalidInput, NotStarted, notAnObject())
 	}
 	r.input = doc
+	r.seen.Store(doc)
 	return nil
 }
 
@@ -298,7 +303,18 @@ func (r *run) breaks(code Code, outcome Outcome, err error) *Error {
 }
 
 func (r *run) fail(code Code, outcome Outcome, err error) *Error {
-	return &Error{Op: "call", Tool: r.call.Tool, Code: code, Outcome: outcome, Repairs: r.repairs, Err: err}
+	return &Error{Op: "call", Tool: r.call.Tool, Code: code, Outcome: outcome, Err: err}
+}
+
+// withRepairs says in an error what of the input was mended. The error may be a hook's own, so it is not changed itself.
+func (r *run) withRepairs(err error) error {
+	e, ok := err.(*Error)
+	if !ok || r.repairs == nil {
+		return err
+	}
+	said := *e
+	said.Repairs = r.repairs
+	return &said
 }
 
 // ended is the error of a call whose context ended.

@@ -184,10 +184,11 @@ func (r *run) masked(p Phase, value []byte) json.RawMessage {
 
 // secrets are the sensitive strings of the input that are long enough to be told from chance.
 func (r *run) secrets() []string {
-	if r.entry == nil || r.input == nil || !r.entry.input.Sensitive() {
+	input := r.seen.Load()
+	if r.entry == nil || input == nil || !r.entry.input.Sensitive() {
 		return nil
 	}
-	return r.entry.input.SensitiveStrings(r.input, minSecret)
+	return r.entry.input.SensitiveStrings(input, minSecret)
 }
 
 const minSecret = 6
