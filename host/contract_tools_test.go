@@ -94,7 +94,8 @@ func contractTools() []pluginsdk.Definition {
 		rawTool("talk", "", "", talk),
 		rawTool("question", "", "", question),
 	}
-	return append(append(tools, checkedTools()...), append(approvalTools(), lifeTools()...)...)
+	tools = append(append(tools, checkedTools()...), append(approvalTools(), lifeTools()...)...)
+	return append(tools, contextTools()...)
 }
 
 // secret uses its password in every way that the host must not show.

@@ -56,6 +56,8 @@ func servePlugin() {
 		pluginsdk.Serve(badTools()...)
 	case "other":
 		pluginsdk.Serve(otherTools()...)
+	case "names":
+		pluginsdk.Serve(namedTools()...)
 	default:
 		pluginsdk.Serve(testTools()...)
 	}
