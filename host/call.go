@@ -179,7 +179,11 @@ func (r *run) lookup(ctx context.Context) error {
 		return r.host.NotFoundFor(r.call.Caller, r.call.Tool)
 	}
 	if r.call.Active != nil && !slices.Contains(r.call.Active, r.call.Tool) {
-		return r.fail(NotFound, NotStarted, fmt.Errorf("the tool is not active in this call; active are %s", strings.Join(r.call.Active, ", ")))
+		active := "none is"
+		if len(r.call.Active) > 0 {
+			active = "active are " + strings.Join(r.call.Active, ", ")
+		}
+		return r.fail(NotFound, NotStarted, fmt.Errorf("the tool is not active in this call; %s", active))
 	}
 	return nil
 }
@@ -225,7 +229,7 @@ func (r *run) revalidate() error {
 		return r.breaks(InvalidInput, NotStarted, err)
 	}
 	if r.entry.input == nil && !isObject(doc) {
-		return r.fail(InvalidInput, NotStarted, notAnObject())
+		return r.breaks(InvalidInput, NotStarted, notAnObject(doc))
 	}
 	r.input = doc
 	r.seen.Store(doc)
@@ -252,7 +256,7 @@ func (r *run) requestContext() ([]byte, error) {
 		return nil, r.breaks(InvalidContext, NotStarted, err)
 	}
 	if !isObject(doc) {
-		return nil, r.fail(InvalidContext, NotStarted, notAnObject())
+		return nil, r.breaks(InvalidContext, NotStarted, notAnObject(doc))
 	}
 	if r.entry.reqContext == nil {
 		return nil, nil

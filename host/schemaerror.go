@@ -26,7 +26,11 @@ func schemaError(err error) error {
 	return &SchemaError{Violations: []Violation{{Keyword: "json", Message: err.Error()}}}
 }
 
-// notAnObject says that the whole value is not an object.
-func notAnObject() *SchemaError {
-	return &SchemaError{Violations: []Violation{{Keyword: "type", Expected: "object", Message: "the value: expected object"}}}
+// notAnObject is the error of a value that is no object where only an object will do.
+func notAnObject(doc *schema.Document) error {
+	open, err := schema.Compile(openObject)
+	if err == nil {
+		err = open.Validate(doc)
+	}
+	return err
 }
