@@ -72,6 +72,10 @@ func (c *conversation) hook(name string) (host.Hook, error) {
 			res.Output = bytes.ReplaceAll(res.Output, []byte("hi"), []byte("rewritten"))
 			return res, nil
 		}), nil
+	case "rewrite-again": // what rewrite left
+		return after(func(res *host.Result, _ error) (*host.Result, error) {
+			return &host.Result{Output: bytes.ReplaceAll(res.Output, []byte("rewritten"), []byte("rewritten twice"))}, nil
+		}), nil
 	case "break-output":
 		return after(func(*host.Result, error) (*host.Result, error) {
 			return &host.Result{Output: json.RawMessage(`{"text":7}`)}, nil

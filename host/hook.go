@@ -96,6 +96,7 @@ func (r *run) after(ctx context.Context, res *Result, err error) (*Result, error
 			all = append(all, h)
 		}
 	}
+	changed := false
 	for i := len(all) - 1; i >= 0; i-- {
 		rewritten, herr := r.guardAfter(ctx, all[i], res, err)
 		if herr != nil {
@@ -105,7 +106,11 @@ func (r *run) after(ctx context.Context, res *Result, err error) (*Result, error
 		if rewritten == nil || err != nil || rewritten == res {
 			continue
 		}
-		res, err = r.rewrite(ctx, res, rewritten)
+		res, err = r.rewrite(res, rewritten)
+		changed = true
+	}
+	if changed && err == nil {
+		res = r.rederived(ctx, res)
 	}
 	return res, err
 }

@@ -68,20 +68,31 @@ func (r *run) checkOutput(output []byte) *Error {
 	return nil
 }
 
-// rewrite takes what an After hook made of a result: validated again, and its other forms made anew (b14).
-func (r *run) rewrite(ctx context.Context, was, now *Result) (*Result, error) {
+// rewrite takes what an After hook made of a result: validated again. The forms that the plugin makes are still missing.
+func (r *run) rewrite(was, now *Result) (*Result, error) {
 	if err := r.checkOutput(now.Output); err != nil {
-		err.Err = &OutputError{was.Output, fmt.Errorf("an after hook made it invalid: %w", err.Err)}
+		cause := err.Err
+		if o, ok := errors.AsType[*OutputError](cause); ok {
+			cause = o.Err // the output to keep is the tool's, not the hook's
+		}
+		err.Err = &OutputError{was.Output, fmt.Errorf("an after hook made it invalid: %w", cause)}
 		return nil, err
 	}
-	res := r.result(now.Output, r.derive(ctx, now.Output))
-	res.Warnings = append(now.Warnings, res.Warnings...)
+	res := r.result(now.Output, &pb.Derived{})
+	res.Warnings = now.Warnings
 	return res, nil
 }
 
-// derive has the plugin make the forms of a rewritten output. nil: it made none.
+// rederived is a rewritten result with every form made anew (b14), of what the last hook left: the wire takes one derive a call.
+func (r *run) rederived(ctx context.Context, rewritten *Result) *Result {
+	res := r.result(rewritten.Output, r.derive(ctx, rewritten.Output))
+	res.Warnings = append(rewritten.Warnings, res.Warnings...)
+	return res
+}
+
+// derive has the plugin make the forms of a rewritten output, which is also the one that OnOutput gets. nil: it made none.
 func (r *run) derive(ctx context.Context, output []byte) *pb.Derived {
-	if r.live == nil || !r.entry.derives() {
+	if r.live == nil || !r.entry.derives() && !r.entry.wants[pb.Callback_CALLBACK_OUTPUT] {
 		return nil
 	}
 	f := &pb.Frame{Body: &pb.Frame_Derive{Derive: &pb.Derive{
