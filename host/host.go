@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -163,6 +164,9 @@ func gatherPlugins(cfg Config, log *slog.Logger) ([]Plugin, error) {
 			return nil, fmt.Errorf("plugin %s: unknown sandbox %q; use %s or %s", p.Name, p.Sandbox, SandboxDefault, SandboxNone)
 		}
 		named[p.Name] = true
+		if f, ok := byName[p.Name]; ok && !sameFile(f.Path, p.Path) {
+			log.Warn("a plugin that was found is not used: the configuration names another one", "plugin", p.Name, "found", f.Path)
+		}
 		byName[p.Name] = p
 	}
 	all := make([]Plugin, 0, len(byName))
@@ -178,6 +182,13 @@ func gatherPlugins(cfg Config, log *slog.Logger) ([]Plugin, error) {
 	}
 	slices.SortFunc(all, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+// sameFile reports whether two paths name one file.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
 // learn asks every plugin that never registered for its tools, side by side, and returns when each has
