@@ -16,7 +16,7 @@ import (
 
 // contextTools say what they know of their call, and how it ends.
 func contextTools() []pluginsdk.Definition {
-	facts := rawTool("facts", "", "", func(ctx context.Context, c *pluginsdk.Call, _ raw) (raw, error) {
+	facts := tool("facts", func(ctx context.Context, c *pluginsdk.Call, _ raw) (raw, error) {
 		_, limited := ctx.Deadline()
 		resumed, err := c.Resume(new(any))
 		if err != nil {
@@ -42,7 +42,7 @@ func contextTools() []pluginsdk.Definition {
 	patient := rawTool("patient", "", "", waitForEnd)
 	patient.Timeout = time.Hour
 	hasty := rawTool("hasty", "", "", waitForEnd)
-	hasty.Timeout = 50 * time.Millisecond
+	hasty.Timeout = 300 * time.Millisecond
 	modelled := rawTool("modelled", echoSchema, echoSchema, same)
 	modelled.ToModelOutput = func(_ context.Context, _, out raw) (pluginsdk.ModelOutput, error) {
 		return pluginsdk.Text("for the model: " + string(out)), nil
