@@ -68,7 +68,8 @@ func (r *run) checkOutput(output []byte) *Error {
 	return nil
 }
 
-// rewrite takes what an After hook made of a result: validated again. The forms that the plugin makes are still missing.
+// rewrite takes what an After hook made of a result: validated again. The forms that the plugin makes are
+// still missing.
 func (r *run) rewrite(was, now *Result) (*Result, error) {
 	if err := r.checkOutput(now.Output); err != nil {
 		cause := err.Err
@@ -83,14 +84,16 @@ func (r *run) rewrite(was, now *Result) (*Result, error) {
 	return res, nil
 }
 
-// rederived is a rewritten result with every form made anew (b14), of what the last hook left: the wire takes one derive a call.
+// rederived is a rewritten result with every form made anew (b14), of what the last hook left: the wire takes
+// one derive a call.
 func (r *run) rederived(ctx context.Context, rewritten *Result) *Result {
 	res := r.result(rewritten.Output, r.derive(ctx, rewritten.Output))
 	res.Warnings = append(rewritten.Warnings, res.Warnings...)
 	return res
 }
 
-// derive has the plugin make the forms of a rewritten output, which is also the one that OnOutput gets. nil: it made none.
+// derive has the plugin make the forms of a rewritten output, which is also the one that OnOutput gets. nil:
+// it made none.
 func (r *run) derive(ctx context.Context, output []byte) *pb.Derived {
 	if r.live == nil || !r.entry.derives() && !r.entry.wants[pb.Callback_CALLBACK_OUTPUT] {
 		return nil
