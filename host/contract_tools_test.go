@@ -95,7 +95,7 @@ func contractTools() []pluginsdk.Definition {
 		rawTool("question", "", "", question),
 	}
 	tools = append(append(tools, checkedTools()...), append(approvalTools(), lifeTools()...)...)
-	return append(tools, contextTools()...)
+	return append(append(tools, contextTools()...), viewTools()...)
 }
 
 // secret uses its password in every way that the host must not show.
