@@ -62,7 +62,7 @@ func (r *run) asked(ctx context.Context, a *pb.Asked) error {
 		switch {
 		case a.GetError() != "":
 			r.ask("the tool's own check failed") // the text is the author's and may hold anything
-			r.host.log.Warn("needsApproval failed", "tool", r.call.Tool, "call", r.call.ID, "error", a.GetError())
+			r.host.log.Warn("needsApproval failed", "tool", r.call.Tool, "call", r.call.ID, "error", r.maskText(a.GetError()))
 		case a.GetNeeded():
 			r.ask("the tool asks for an approval of this input")
 		}

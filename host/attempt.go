@@ -208,7 +208,7 @@ func (a *attempt) await(ctx context.Context) (*pb.Output, error) {
 			if !finite(b.Progress) {
 				continue
 			}
-			r.emit(ctx, Progress{r.head(), b.Progress.GetProgress(), b.Progress.GetTotal(), b.Progress.GetMessage()})
+			r.progress(ctx, b.Progress)
 		case *pb.Frame_Write:
 			if !json.Valid(b.Write.GetData()) {
 				a.end(pb.CancelReason_CANCEL_REASON_UNSPECIFIED)
@@ -238,6 +238,15 @@ func (a *attempt) await(ctx context.Context) (*pb.Output, error) {
 			return nil, r.suspended(ctx, b.Suspended)
 		}
 	}
+}
+
+// progress tells whoever watches. A sensitive value within its text is masked (b15).
+func (r *run) progress(ctx context.Context, p *pb.Progress) {
+	text := p.GetMessage()
+	if r.call.View != Raw {
+		text = r.maskText(text)
+	}
+	r.emit(ctx, Progress{r.head(), p.GetProgress(), p.GetTotal(), text})
 }
 
 // finite reports a progress that can be shown: JSON has no infinity.

@@ -35,7 +35,7 @@ func (r *run) result(output []byte, d *pb.Derived) *Result {
 	res.Model = modelOutput(output, d)
 	switch {
 	case d.GetModelError() != "":
-		res.Warnings = append(res.Warnings, "toModelOutput failed, so the model gets the raw output: "+d.GetModelError())
+		res.Warnings = append(res.Warnings, "toModelOutput failed, so the model gets the raw output: "+r.maskText(d.GetModelError()))
 	case d == nil && r.entry.wants[pb.Callback_CALLBACK_MODEL_OUTPUT]:
 		res.Warnings = append(res.Warnings, "the plugin made no form for the model, so it gets the raw output")
 	}
