@@ -77,6 +77,7 @@ type run struct {
 	live        *attempt          // gave the output and waits for its acceptance
 	views       []*pb.DerivedView // that the plugin made of the input
 	errorViews  []*pb.DerivedView // that it made of its failure
+	deltaSaid   atomic.Bool       // the host's policy had a say on a piece of the input
 	trace       Span              // nil: not traced
 	traceparent string
 }

@@ -66,7 +66,7 @@ func (r *Running) finish(ctx context.Context, call *run, do func(context.Context
 // terminal is the event that ends a call.
 func (r *run) terminal(res *Result, err error) Event {
 	if err == nil {
-		return ResultEvent{r.head(), res.form(r.call.View), res.Warnings}
+		return ResultEvent{r.head(), res.form(r.call.View), r.warningsForm(res.Warnings)}
 	}
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/toolhost/toolhost/host/internal/schema"
 )
@@ -33,4 +34,23 @@ func notAnObject(doc *schema.Document) error {
 		err = open.Validate(doc)
 	}
 	return err
+}
+
+// unquoted is e without what it quotes of the value.
+func (e *SchemaError) unquoted() *SchemaError {
+	out := &SchemaError{Violations: slices.Clone(e.Violations), More: e.More}
+	for i := range out.Violations {
+		switch v := &out.Violations[i]; v.Keyword {
+		case "required", "dependentRequired", "dependencies": // what is not there cannot be quoted
+		case "json":
+			v.Message = "the text is not valid JSON"
+		default:
+			at := "the value"
+			if v.Path != "" {
+				at = "at " + v.Path
+			}
+			v.Got, v.Message = "***", at+": expected "+v.Expected+", got ***"
+		}
+	}
+	return out
 }

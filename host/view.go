@@ -111,7 +111,7 @@ func (r *run) formFor(v View, p Phase, value []byte, made []*pb.DerivedView) jso
 	}
 	out, err := tool[p].apply(v, p, value, made)
 	if err != nil {
-		r.host.log.Warn("view failed", "tool", r.call.Tool, "call", r.call.ID, "phase", p, "error", err)
+		r.host.log.Warn("view failed", "tool", r.call.Tool, "call", r.call.ID, "phase", p, "error", r.maskText(err.Error()))
 		return placeholder(p)
 	}
 	return out
@@ -256,18 +256,35 @@ func (r *run) showDelta(ctx context.Context, text string) {
 		return
 	}
 	out, err := r.transformed(policy, PhaseInputDelta, quoted)
+	if (out != nil || err != nil) && !r.deltaSaid.Swap(true) && err != nil {
+		r.host.log.Warn("transform failed", "tool", r.call.Tool, "call", r.call.ID, "phase", PhaseInputDelta, "error", err)
+	}
 	var shown string
 	if err == nil && out != nil && json.Unmarshal(out, &shown) == nil {
 		r.emitDelta(ctx, shown)
 	}
 }
 
-// showDeltaView takes the plugin's view of a piece of the input.
+// showDeltaView takes the plugin's view of a piece of the input, if the host's policy has said nothing of any piece.
 func (r *run) showDeltaView(ctx context.Context, d *pb.DeltaView) {
-	if r.running == nil || audienceViews[d.GetAudience()] != r.call.View || r.call.View == Raw || d.GetSuppress() || d.GetFailed() || r.host.transform(r.call.View) != nil {
+	if r.running == nil || audienceViews[d.GetAudience()] != r.call.View || r.call.View == Raw || d.GetSuppress() || d.GetFailed() || r.deltaSaid.Load() {
 		return
 	}
 	r.emitDelta(ctx, string(d.GetText()))
+}
+
+// hides reports whether views are configured for whoever watches, so that no text may quote a value beside them.
+func (r *run) hides() bool {
+	v := r.call.View
+	return v != Raw && (r.host.transform(v) != nil || r.entry.views[v] != nil)
+}
+
+// warningsForm are the warnings of a result as the call's view may show them: their texts may quote the output.
+func (r *run) warningsForm(warnings []string) []string {
+	if len(warnings) == 0 || !r.hides() {
+		return warnings
+	}
+	return []string{fmt.Sprintf("Tool warnings unavailable: %d", len(warnings))}
 }
 
 // errorForm is an error as the call's view may show it.
@@ -279,9 +296,14 @@ func (r *run) errorForm(e *Error, made []*pb.DerivedView) *Error {
 	if o, ok := errors.AsType[*OutputError](e.Err); ok {
 		shown.Err = o.Err // without the output
 	}
-	policy, tool := r.host.transform(r.call.View), r.entry.views[r.call.View]
+	if !r.hides() {
+		return &shown
+	}
+	if s, ok := errors.AsType[*SchemaError](e.Err); ok {
+		shown.Err = s.unquoted()
+	}
 	t, failed := errors.AsType[*ToolError](e.Err)
-	if !failed || policy == nil && tool == nil {
+	if !failed {
 		return &shown
 	}
 	value, err := json.Marshal(struct {
