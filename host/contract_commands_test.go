@@ -342,8 +342,8 @@ func (c *conversation) cmdTamper(args string) error {
 	if err != nil {
 		return err
 	}
+	s.Reasons, s.Display, s.Schema, s.Sealed = slices.Clone(s.Reasons), slices.Clone(s.Display), slices.Clone(s.Schema), slices.Clone(s.Sealed)
 	if f[1] == "sealed" && f[2] == "flip" { // one bit
-		s.Sealed = slices.Clone(s.Sealed)
 		s.Sealed[len(s.Sealed)-1] ^= 1
 	} else if err := json.Unmarshal(fmt.Appendf(nil, "{%q:%s}", f[1], f[2]), &s); err != nil {
 		return err

@@ -115,8 +115,6 @@ func leak(ctx context.Context, c *pluginsdk.Call, in raw) (raw, error) {
 	switch v.Mode {
 	case "fail":
 		return nil, &pluginsdk.Error{Message: "wrong: " + v.Password, Data: raw(fmt.Sprintf(`{"tried":%q}`, v.Password))}
-	case "panic":
-		panic("wrong: " + v.Password)
 	case "suspend":
 		return nil, c.Suspend(map[string]string{"is it": v.Password})
 	}
@@ -159,10 +157,11 @@ func modelTools() []pluginsdk.Definition {
 	guarded := rawTool("guarded", echoSchema, "", same)
 	guarded.RequestContextSchema = raw(`{"type":"object","properties":{"user":{"type":"string"}}}`)
 	guarded.NeedsApproval = func(_ context.Context, c *pluginsdk.Call, in raw) (bool, error) {
-		var v struct{ User string }
-		err := c.RequestContext(&v)
-		noted(c, "needsApproval", in)
-		return v.User != "root", err
+		var reqContext raw
+		err := c.RequestContext(&reqContext)
+		noted(c, "needsApproval", []raw{in, reqContext})
+		return string(reqContext) != `{"user":"root"}`, err
 	}
-	return []pluginsdk.Definition{gives, mapped, bare, loud, guarded}
+	quiet := tool("quiet", same) // notes nothing
+	return []pluginsdk.Definition{quiet, gives, mapped, bare, loud, guarded}
 }
