@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -39,8 +40,8 @@ func commands() map[string]func(c *conversation, args string) error {
 		"restart": (*conversation).cmdRestart, "kill": (*conversation).cmdKill,
 		"show": (*conversation).cmdShow, "seen": (*conversation).cmdSeen, "tools": (*conversation).cmdTools,
 		"describe": (*conversation).cmdDescribe, "plugins": (*conversation).cmdPlugins, "pending": (*conversation).cmdPending,
-		"quiet": (*conversation).cmdQuiet,
-		"log":   (*conversation).cmdLog, "absent": (*conversation).cmdAbsent,
+		"quiet": (*conversation).cmdQuiet, "await": (*conversation).cmdAwait,
+		"log": (*conversation).cmdLog, "absent": (*conversation).cmdAbsent,
 	}
 }
 
@@ -391,6 +392,19 @@ func (c *conversation) cmdSeen(string) error {
 		c.say("seen %s", l)
 	}
 	return err
+}
+
+// cmdAwait waits until the tools got what this text says: a file that another process writes has no signal.
+func (c *conversation) cmdAwait(text string) error {
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		b, err := os.ReadFile(c.record)
+		if err == nil && strings.Contains(string(b), text) {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("the tools never got %q; they got:\n%s", text, b)
+		}
+	}
 }
 
 func (c *conversation) cmdTools(string) error {
