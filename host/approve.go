@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
@@ -89,5 +88,3 @@ func (r *run) begin(ctx context.Context, made []*pb.DerivedView) {
 	r.emit(ctx, e)
 }
 
-// errWaits is what stops an attempt whose call turned out to need an approval.
-var errWaits = errors.New("the call waits for an approval")

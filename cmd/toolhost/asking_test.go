@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/pluginsdk"
@@ -136,7 +135,11 @@ func leakyTool() pluginsdk.Definition {
 			case "suspend":
 				return nil, call.Suspend(map[string]string{"token": in.Token})
 			case "crash":
-				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				self, err := os.FindProcess(os.Getpid())
+				if err != nil {
+					return nil, err
+				}
+				return nil, self.Kill()
 			case "long":
 				return nil, errors.New(strings.Repeat("x", 100) + in.Token)
 			}

@@ -39,7 +39,7 @@ type mutant struct {
 
 func run(patches []string) (survivors int, err error) {
 	if len(patches) == 0 {
-		return 0, errors.New("usage: mutants PATCH...")
+		return 0, errors.New("usage: mutants PATCH, one or more")
 	}
 	var all []mutant
 	for _, p := range patches {
