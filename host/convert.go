@@ -246,6 +246,22 @@ func (e *entry) needView(v *pb.View) {
 	}
 }
 
+// viewNames says which views a tool has, and whether rules or a function of the plugin make them.
+func viewNames(views []*pb.View) []string {
+	var names []string
+	for _, v := range views {
+		audience, by := "display", "rules"
+		if audienceViews[v.GetAudience()] == Transcript {
+			audience = "transcript"
+		}
+		if v.GetFunction() {
+			by = "function"
+		}
+		names = append(names, fmt.Sprintf("%s %s: %s", audience, phases[v.GetPhase()], by))
+	}
+	return names
+}
+
 func viewRules(rules []*pb.ViewRule) []view.Rule {
 	out := make([]view.Rule, len(rules))
 	for i, r := range rules {
@@ -350,7 +366,7 @@ func toTool(plugin string, t *pb.Tool) Tool {
 		Provider: t.GetProviderOptions(), Background: t.GetBackground(),
 		Timeout:        time.Duration(t.GetTimeoutMs()) * time.Millisecond,
 		MaxConcurrency: int(t.GetMaxConcurrency()), OutputMode: toOutputMode(t.GetOutputMode()),
-		RequireApproval: t.GetRequireApproval(), Idempotent: t.GetIdempotent(),
+		RequireApproval: t.GetRequireApproval(), Idempotent: t.GetIdempotent(), Views: viewNames(t.GetViews()),
 	}
 	for _, x := range t.GetInputExamples() {
 		out.Examples = append(out.Examples, x)

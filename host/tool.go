@@ -34,6 +34,7 @@ type Tool struct {
 	RequireApproval bool          `json:"requireApproval,omitempty"` // every call asks
 	Idempotent      bool          `json:"idempotent,omitempty"`      // its own word; believed only of trusted plugins
 	Callbacks       []string      `json:"callbacks,omitempty"`       // the author's functions that the host calls, such as "onInputDelta"
+	Views           []string      `json:"views,omitempty"`           // such as "display output-available: rules"
 }
 
 // Annotations are MCP's hints about a tool. A nil pointer says nothing. They are the plugin's own word.

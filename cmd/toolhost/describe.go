@@ -76,6 +76,7 @@ func (a *app) describe(t host.Tool) error {
 		line("output mode", t.OutputMode.String())
 	}
 	line("callbacks", strings.Join(t.Callbacks, ", "))
+	line("views", strings.Join(t.Views, ", "))
 	if _, err := a.out.Write([]byte(b.String())); err != nil {
 		return err
 	}
