@@ -87,4 +87,3 @@ func (r *run) begin(ctx context.Context, made []*pb.DerivedView) {
 	}
 	r.emit(ctx, e)
 }
-
