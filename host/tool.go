@@ -34,6 +34,8 @@ type Tool struct {
 	RequireApproval bool          `json:"requireApproval,omitempty"` // every call asks
 	Idempotent      bool          `json:"idempotent,omitempty"`      // its own word; believed only of trusted plugins
 	Callbacks       []string      `json:"callbacks,omitempty"`       // the author's functions that the host calls, such as "onInputDelta"
+
+	Findings []Finding `json:"findings,omitempty"` // what in its definition may speak to the model (T16)
 }
 
 // Annotations are MCP's hints about a tool. A nil pointer says nothing. They are the plugin's own word.

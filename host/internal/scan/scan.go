@@ -20,8 +20,8 @@ const (
 )
 
 const (
-	// maxFindings is how many findings of one definition are kept.
-	maxFindings = 20
+	// MaxFindings is how many findings of one definition are kept.
+	MaxFindings = 20
 	// quoteMax is the longest quote, in characters.
 	quoteMax = 60
 	// maxPath is the longest path of a finding, in bytes.
@@ -116,7 +116,7 @@ func (s *scanner) text(path func() string, text string, key bool) {
 
 // add keeps a finding at a place of text; -1: there is none.
 func (s *scanner) add(rule string, path func() string, text string, at int) {
-	if at >= 0 && len(s.report.Findings) < maxFindings {
+	if at >= 0 && len(s.report.Findings) < MaxFindings {
 		s.report.Findings = append(s.report.Findings, finding(rule, path, text, at))
 	}
 }

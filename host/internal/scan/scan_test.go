@@ -198,7 +198,7 @@ func TestT16_QuotesAreShortAndVisible(t *testing.T) {
 		t.Errorf("%d characters", n)
 	}
 	many := Scan([]Part{{Text: []byte(`["` + strings.Repeat(`jailbreak","`, 99) + `"]`), JSON: true}})
-	if len(many.Findings) != maxFindings {
+	if len(many.Findings) != MaxFindings {
 		t.Errorf("%d findings", len(many.Findings))
 	}
 }
