@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 		"toolplugin-fake":     func() { exitAtOnce(); fakePlugin() },
 		"toolplugin-hostile":  func() { exitAtOnce(); hostilePlugin() },
 		"toolplugin-evil":     func() { exitAtOnce(); evilPlugin() },
+		"toolplugin-poisoned": func() { exitAtOnce(); poisonedPlugin() },
 		"toolplugin-crashing": func() { fmt.Fprintln(os.Stderr, "no licence"); os.Exit(3) },
 	})
 }
