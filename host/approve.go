@@ -15,8 +15,8 @@ func (r *run) policyCall() PolicyCall {
 	return PolicyCall{Tool: r.entry.tool, Trusted: r.entry.plugin.cfg.Trusted, Caller: r.call.Caller, Input: r.call.Input}
 }
 
-// decide is the strictest of policy, tool and caller. What was approved before and has not changed is not asked again (AP-15).
-// The tool's own function is asked later, by execute, if nothing else asks.
+// decide is the strictest of policy, tool and caller. What was approved before and has not changed is not
+// asked again (AP-15). The tool's own function is asked later, by execute, if nothing else asks.
 func (r *run) decide(ctx context.Context) error {
 	d := r.host.rules.Decide(ctx, r.policyCall())
 	switch d.Action {
@@ -48,7 +48,8 @@ func (d Decision) words() string {
 	return d.Rule + ": " + d.Why
 }
 
-// asks reports whether the plugin has a say before the call runs: its approval function, or function views of the input.
+// asks reports whether the plugin has a say before the call runs: its approval function, or function views
+// of the input.
 func (r *run) asks() bool {
 	return r.entry.wants[pb.Callback_CALLBACK_NEEDS_APPROVAL] && !r.round.approved() || len(r.entry.inputViews) > 0
 }
@@ -61,7 +62,7 @@ func (r *run) asked(ctx context.Context, a *pb.Asked) error {
 		switch {
 		case a.GetError() != "":
 			r.ask("the tool's own check failed") // the text is the author's and may hold anything
-			r.host.log.Warn("needsApproval failed", "tool", r.call.Tool, "call", r.call.ID, "error", a.GetError())
+			r.host.log.Warn("needsApproval failed", "tool", r.call.Tool, "call", r.call.ID, "error", r.maskText(a.GetError()))
 		case a.GetNeeded():
 			r.ask("the tool asks for an approval of this input")
 		}

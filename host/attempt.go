@@ -18,7 +18,8 @@ type attempt struct {
 	proc *process
 	call *session.Call
 
-	// Of a call whose input is still on its way, and which is therefore received on a goroutine of its own (M5):
+	// Of a call whose input is still on its way, and which is therefore received on a goroutine of its own
+	// (M5):
 	cancel context.CancelCauseFunc
 	result chan received // one value: the outcome
 }
@@ -29,7 +30,8 @@ type received struct {
 	err error
 }
 
-// receive starts to receive the call's frames. The goroutine ends with the call, which ends with ctx or a.cancel.
+// receive starts to receive the call's frames. The goroutine ends with the call, which ends with ctx or
+// a.cancel.
 func (a *attempt) receive(ctx context.Context) {
 	ctx, a.cancel = context.WithCancelCause(ctx)
 	a.result = make(chan received, 1)
@@ -45,8 +47,8 @@ var errNoInput = errors.New("the input is not usable")
 // maxAttempts is how many processes a call tries that was never sent to one (C3).
 const maxAttempts = 3
 
-// execute runs the call in the plugin and returns what the tool returned. A call that was never sent is tried again on a
-// fresh process; one that may have been sent never is (C3).
+// execute runs the call in the plugin and returns what the tool returned. A call that was never sent is
+// tried again on a fresh process; one that may have been sent never is (C3).
 func (r *run) execute(ctx context.Context, reqContext []byte) (*pb.Output, error) {
 	if err := r.takeSlot(ctx); err != nil {
 		return nil, err
@@ -165,7 +167,9 @@ func (r *run) openOn(ctx context.Context, proc *process, open *pb.Open) (*attemp
 		open.Messages = r.call.Messages
 	}
 	open.Traceparent = r.traceparent
-	if r.clock != nil && !open.Answers { // while a person is asked the host's clock stands, and the plugin's would not
+	// A call that is opened while its input is still on its way has no clock yet. While a person is asked the host's clock stands, and
+	// the plugin's would not.
+	if !open.GetStreaming() && r.clock != nil && !open.Answers {
 		open.TimeoutNs = uint64(max(r.clock.remaining(ctx), 1))
 	}
 	call, err := proc.sess.Open(open)
@@ -204,7 +208,7 @@ func (a *attempt) await(ctx context.Context) (*pb.Output, error) {
 			if !finite(b.Progress) {
 				continue
 			}
-			r.emit(ctx, Progress{r.head(), b.Progress.GetProgress(), b.Progress.GetTotal(), b.Progress.GetMessage()})
+			r.progress(ctx, b.Progress)
 		case *pb.Frame_Write:
 			if !json.Valid(b.Write.GetData()) {
 				a.end(pb.CancelReason_CANCEL_REASON_UNSPECIFIED)
@@ -234,6 +238,15 @@ func (a *attempt) await(ctx context.Context) (*pb.Output, error) {
 			return nil, r.suspended(ctx, b.Suspended)
 		}
 	}
+}
+
+// progress tells whoever watches. A sensitive value within its text is masked (b15).
+func (r *run) progress(ctx context.Context, p *pb.Progress) {
+	text := p.GetMessage()
+	if r.call.View != Raw {
+		text = r.maskText(text)
+	}
+	r.emit(ctx, Progress{r.head(), p.GetProgress(), p.GetTotal(), text})
 }
 
 // finite reports a progress that can be shown: JSON has no infinity.
@@ -281,7 +294,8 @@ func (r *run) suspended(ctx context.Context, s *pb.Suspended) error {
 	return r.suspend(ctx, w)
 }
 
-// output takes the outcome: the log that belongs to it first (O4). A call that has more to do in the plugin stays open until it settles.
+// output takes the outcome: the log that belongs to it first (O4). A call that has more to do in the plugin
+// stays open until it settles.
 func (a *attempt) output(ctx context.Context, out *pb.Output) (*pb.Output, error) {
 	a.flush(ctx, out.GetLastLog())
 	if out.GetClosed() {
@@ -313,8 +327,9 @@ func (a *attempt) end(reason pb.CancelReason) {
 	a.proc.leave()
 }
 
-// ask puts a question of the tool to the caller. The goroutine ends with the caller's function, which is told by ctx when the
-// call is over; nothing waits for it, since a caller's function that ignores that must not keep the host open (K1).
+// ask puts a question of the tool to the caller. The goroutine ends with the caller's function, which is
+// told by ctx when the call is over; nothing waits for it, since a caller's function that ignores that must
+// not keep the host open (K1).
 func (a *attempt) ask(ctx context.Context, q *pb.Question) {
 	answer := func(ans *pb.Answer) {
 		ans.Id = q.GetId()
@@ -384,7 +399,8 @@ func (a *attempt) recvError(ctx context.Context, err error) error {
 	return r.fail(Protocol, outcome, fmt.Errorf("the plugin ended the call without an outcome: %w", err))
 }
 
-// overErr reports an error of sending that says that the call or its process is over: then receiving tells how.
+// overErr reports an error of sending that says that the call or its process is over: then receiving tells
+// how.
 func overErr(err error) bool {
 	return errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrClosed)
 }
@@ -445,7 +461,8 @@ func (a *attempt) failed(ctx context.Context, f *pb.Failed) *Error {
 	return r.fail(ToolFailed, Failed, tool)
 }
 
-// canceled says why a call that the plugin calls cancelled has no outcome: the caller or the clock, the end of the host or of the plugin.
+// canceled says why a call that the plugin calls cancelled has no outcome: the caller or the clock, the end
+// of the host or of the plugin.
 func (a *attempt) canceled(ctx context.Context, tool *ToolError) *Error {
 	r := a.run
 	switch {

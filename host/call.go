@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/schema"
@@ -27,8 +28,8 @@ type Call struct {
 	Hooks    []Hook          // inside Config.Hooks
 	View     View            // which form events carry; if zero, Display
 
-	// Elicit is asked while the tool runs. It may be called concurrently with itself. nil declines every question. The call's time
-	// stands still meanwhile (b52).
+	// Elicit is asked while the tool runs. It may be called concurrently with itself. nil declines every
+	// question. The call's time stands still meanwhile (b52).
 	Elicit func(context.Context, Question) (Answer, error)
 
 	resume *resumption // not nil: the next round of a suspended call
@@ -46,8 +47,8 @@ type Answer struct {
 	Content json.RawMessage `json:"content,omitempty"` // of an accepted question; one that breaks its schema cancels
 }
 
-// Call makes a call and waits for its outcome, on the caller's goroutine. The error is an *Error. When ctx ends, Call returns at once and the
-// plugin is told to stop; nothing of the call is delivered later.
+// Call makes a call and waits for its outcome, on the caller's goroutine. The error is an *Error. When ctx
+// ends, Call returns at once and the plugin is told to stop; nothing of the call is delivered later.
 func (h *Host) Call(ctx context.Context, c Call) (*Result, error) {
 	if len(c.Input) == 0 {
 		c.Input = emptyInput
@@ -66,20 +67,23 @@ type run struct {
 	entry       *entry
 	begun       time.Time
 	clock       *clock
-	running     *Running         // nil for Host.Call: nobody watches
-	streamed    *stream          // the input goes to the plugin as it arrives; nil if it does not
-	input       *schema.Document // validated
+	running     *Running                        // nil for Host.Call: nobody watches
+	streamed    *stream                         // the input goes to the plugin as it arrives; nil if it does not
+	input       *schema.Document                // validated
+	seen        atomic.Pointer[schema.Document] // input, for the goroutine that receives while the input is still on its way
 	repairs     []Repair
 	reasons     []string          // why an approval is needed; none: it is not
 	round       *round            // what came before, of a call that is resumed
 	live        *attempt          // gave the output and waits for its acceptance
 	views       []*pb.DerivedView // that the plugin made of the input
 	errorViews  []*pb.DerivedView // that it made of its failure
+	deltaSaid   atomic.Bool       // the host's policy had a say on a piece of the input
 	trace       Span              // nil: not traced
 	traceparent string
 }
 
-// pause stops the call's time while a person is asked. While the input is still on its way there is no clock yet.
+// pause stops the call's time while a person is asked. While the input is still on its way there is no
+// clock yet.
 func (r *run) pause() (resume func()) {
 	if r.clock == nil {
 		return func() {}
@@ -99,6 +103,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	r.begun = time.Now()
 	ctx, end := r.span(ctx)
 	res, err := r.stages(ctx)
+	err = r.withRepairs(err)
 	if code, _ := CodeOf(err); err == nil || code != Suspended {
 		res, err = r.after(ctx, res, err)
 	}
@@ -115,9 +120,9 @@ func (r *run) stages(ctx context.Context) (*Result, error) {
 	if err := r.reopen(); err != nil {
 		return nil, err
 	}
-	reqContext, err := r.requestContext()
-	if err != nil {
-		return nil, err
+	reqContext, badContext := r.requestContext()
+	if badContext != nil && r.streams() {
+		return nil, badContext // there is no input yet, and with this context none is needed
 	}
 	text, err := r.readInput(ctx, reqContext)
 	if r.streamed != nil {
@@ -130,6 +135,9 @@ func (r *run) stages(ctx context.Context) (*Result, error) {
 	defer r.clock.stop()
 	if err := r.validate(text); err != nil {
 		return nil, err
+	}
+	if badContext != nil { // a fault of the input comes first (E-2)
+		return nil, badContext
 	}
 	answer, err := r.before(ctx)
 	if err != nil {
@@ -172,7 +180,11 @@ func (r *run) lookup(ctx context.Context) error {
 		return r.host.NotFoundFor(r.call.Caller, r.call.Tool)
 	}
 	if r.call.Active != nil && !slices.Contains(r.call.Active, r.call.Tool) {
-		return r.fail(NotFound, NotStarted, fmt.Errorf("the tool is not active in this call; active are %s", strings.Join(r.call.Active, ", ")))
+		active := "none is"
+		if len(r.call.Active) > 0 {
+			active = "active are " + strings.Join(r.call.Active, ", ")
+		}
+		return r.fail(NotFound, NotStarted, fmt.Errorf("the tool is not active in this call; %s", active))
 	}
 	return nil
 }
@@ -184,14 +196,18 @@ func (r *run) validate(text []byte) error {
 		return r.fail(TooLarge, NotStarted, fmt.Errorf("an input of %d bytes; the limit is %d", len(text), lim.Input))
 	}
 	doc, repairs, err := r.entry.input.Read(text, lim.document(lim.Input), r.entry.read)
+	if err == nil && r.entry.input == nil && !isObject(doc) { // no schema is an open object, repaired like any other
+		var open *schema.Schema
+		if open, err = schema.Compile(openObject); err == nil {
+			doc, repairs, err = open.Read(text, lim.document(lim.Input), r.entry.read)
+		}
+	}
 	r.repairs = toRepairs(repairs)
 	if err != nil {
 		return r.breaks(InvalidInput, NotStarted, err)
 	}
-	if _, ok := doc.Value().(map[string]any); !ok && r.entry.input == nil {
-		return r.fail(InvalidInput, NotStarted, notAnObject())
-	}
 	r.input, r.call.Input = doc, doc.Bytes()
+	r.seen.Store(doc)
 	return nil
 }
 
@@ -213,8 +229,17 @@ func (r *run) revalidate() error {
 	if err != nil {
 		return r.breaks(InvalidInput, NotStarted, err)
 	}
+	if r.entry.input == nil && !isObject(doc) {
+		return r.breaks(InvalidInput, NotStarted, notAnObject(doc))
+	}
 	r.input = doc
+	r.seen.Store(doc)
 	return nil
+}
+
+func isObject(doc *schema.Document) bool {
+	_, ok := doc.Value().(map[string]any)
+	return ok
 }
 
 // requestContext checks the request context and cuts it to what the tool declared (T41).
@@ -231,8 +256,8 @@ func (r *run) requestContext() ([]byte, error) {
 	if err != nil {
 		return nil, r.breaks(InvalidContext, NotStarted, err)
 	}
-	if _, ok := doc.Value().(map[string]any); !ok {
-		return nil, r.fail(InvalidContext, NotStarted, notAnObject())
+	if !isObject(doc) {
+		return nil, r.breaks(InvalidContext, NotStarted, notAnObject(doc))
 	}
 	if r.entry.reqContext == nil {
 		return nil, nil
@@ -272,7 +297,8 @@ func (r *run) emit(ctx context.Context, e Event) {
 	}
 }
 
-// breaks is the error of a value that breaks its schema. A panic of the engine, which is nobody's fault but the host's, is Internal (T1).
+// breaks is the error of a value that breaks its schema. A panic of the engine, which is nobody's fault but
+// the host's, is Internal (T1).
 func (r *run) breaks(code Code, outcome Outcome, err error) *Error {
 	if p, ok := errors.AsType[*schema.PanicError](err); ok {
 		r.host.log.Error("schema engine panicked", "tool", r.call.Tool, "error", p, "stack", string(p.Stack))
@@ -282,7 +308,18 @@ func (r *run) breaks(code Code, outcome Outcome, err error) *Error {
 }
 
 func (r *run) fail(code Code, outcome Outcome, err error) *Error {
-	return &Error{Op: "call", Tool: r.call.Tool, Code: code, Outcome: outcome, Repairs: r.repairs, Err: err}
+	return &Error{Op: "call", Tool: r.call.Tool, Code: code, Outcome: outcome, Err: err}
+}
+
+// withRepairs says in an error what of the input was mended. The error may be a hook's own, so it is not changed itself.
+func (r *run) withRepairs(err error) error {
+	e, ok := err.(*Error)
+	if !ok || r.repairs == nil {
+		return err
+	}
+	said := *e
+	said.Repairs = r.repairs
+	return &said
 }
 
 // ended is the error of a call whose context ended.
@@ -307,7 +344,8 @@ func (e *timeoutError) Error() string {
 // Is makes a timeout what its context says it is.
 func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// failed is why a plugin that never told its tools did not start, if name is the plugin's own, or one of its tools by plugin/id; else nil.
+// failed is why a plugin that never told its tools did not start, if name is the plugin's own, or one of
+// its tools by plugin/id; else nil.
 func (h *Host) failed(name string) error {
 	name, _, _ = strings.Cut(name, "/")
 	for _, p := range h.plugins {

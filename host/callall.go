@@ -7,10 +7,11 @@ import (
 	"sync"
 )
 
-// CallAll makes the calls of one model turn, side by side up to Limits.Parallel, and yields each call's events with its index. Terminal
-// events come in the order of the calls, whatever ends first (b6, b30); other events come as they happen. What waits for an approval
-// or an answer is decided per call and holds no sibling up (b50). An id that an earlier call has makes the later one fail by an event of
-// its own. Breaking out cancels all calls. An input of nil is empty: calls here do not stream theirs.
+// CallAll makes the calls of one model turn, side by side up to Limits.Parallel, and yields each call's
+// events with its index. Terminal events come in the order of the calls, whatever ends first (b6, b30);
+// other events come as they happen. What waits for an approval or an answer is decided per call and holds
+// no sibling up (b50). An id that an earlier call has makes the later one fail by an event of its own.
+// Breaking out cancels all calls. An input of nil is empty: calls here do not stream theirs.
 func (h *Host) CallAll(ctx context.Context, calls []Call) iter.Seq2[int, Event] {
 	return func(yield func(int, Event) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)

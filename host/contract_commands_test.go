@@ -39,7 +39,8 @@ func commands() map[string]func(c *conversation, args string) error {
 		"restart": (*conversation).cmdRestart, "kill": (*conversation).cmdKill,
 		"show": (*conversation).cmdShow, "seen": (*conversation).cmdSeen, "tools": (*conversation).cmdTools,
 		"describe": (*conversation).cmdDescribe, "plugins": (*conversation).cmdPlugins, "pending": (*conversation).cmdPending,
-		"log": (*conversation).cmdLog, "absent": (*conversation).cmdAbsent,
+		"quiet": (*conversation).cmdQuiet,
+		"log":   (*conversation).cmdLog, "absent": (*conversation).cmdAbsent,
 	}
 }
 
@@ -234,7 +235,10 @@ func (c *conversation) cmdDirect(args string) error {
 	if s, ok := errors.AsType[*host.SuspendedError](err); ok {
 		c.waits[call.ID] = append(c.waits[call.ID], s.Suspension)
 	}
-	if err != nil {
+	switch {
+	case c.quiet:
+		return nil
+	case err != nil:
 		c.sayJSON(call.ID+" error", err)
 		return nil
 	}
@@ -338,8 +342,8 @@ func (c *conversation) cmdTamper(args string) error {
 	if err != nil {
 		return err
 	}
+	s.Reasons, s.Display, s.Schema, s.Sealed = slices.Clone(s.Reasons), slices.Clone(s.Display), slices.Clone(s.Schema), slices.Clone(s.Sealed)
 	if f[1] == "sealed" && f[2] == "flip" { // one bit
-		s.Sealed = slices.Clone(s.Sealed)
 		s.Sealed[len(s.Sealed)-1] ^= 1
 	} else if err := json.Unmarshal(fmt.Appendf(nil, "{%q:%s}", f[1], f[2]), &s); err != nil {
 		return err
@@ -412,6 +416,7 @@ func (c *conversation) cmdDescribe(args string) error {
 	if err := json.Unmarshal(b, &all); err != nil {
 		return err
 	}
+	all["timeout"] = fmt.Appendf(nil, "%q", t.Timeout)
 	for _, name := range f[1:] {
 		v, ok := all[name]
 		if !ok {
@@ -453,6 +458,8 @@ func (c *conversation) cmdPending(string) error {
 	}
 	return err
 }
+
+func (c *conversation) cmdQuiet(word string) error { c.quiet = word == "on"; return nil }
 
 // cmdLog prints the lines of the host's log that hold this text.
 func (c *conversation) cmdLog(text string) error {
@@ -543,6 +550,9 @@ func (c *conversation) showError(id, what string, e *host.Error) error {
 			return nil
 		}
 		c.say("%s none", head)
+	case "size": // what keeps an error small
+		s, _ := errors.AsType[*host.SchemaError](e)
+		c.say("%s %d violations, %d more, under 20 KiB: %v", head, len(s.Violations), s.More, len(e.Error()) < 20<<10)
 	case "deadline":
 		c.say("%s %v", head, errors.Is(e, context.DeadlineExceeded))
 	default:

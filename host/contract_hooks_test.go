@@ -42,6 +42,8 @@ func (c *conversation) hook(name string) (host.Hook, error) {
 		return input(`{"text":"changed by a hook","times":1}`), nil
 	case "break-input":
 		return input(`{"text":7}`), nil
+	case "list-input":
+		return input(`[1]`), nil
 	case "stringify-input": // what the repairs would mend
 		return input(`{"text":"x","times":"5"}`), nil
 	case "answer":
@@ -69,6 +71,10 @@ func (c *conversation) hook(name string) (host.Hook, error) {
 			}
 			res.Output = bytes.ReplaceAll(res.Output, []byte("hi"), []byte("rewritten"))
 			return res, nil
+		}), nil
+	case "rewrite-again": // what rewrite left
+		return after(func(res *host.Result, _ error) (*host.Result, error) {
+			return &host.Result{Output: bytes.ReplaceAll(res.Output, []byte("rewritten"), []byte("rewritten twice"))}, nil
 		}), nil
 	case "break-output":
 		return after(func(*host.Result, error) (*host.Result, error) {

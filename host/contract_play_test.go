@@ -37,6 +37,7 @@ type conversation struct {
 	live  map[string]*liveCall
 	ended map[string]outcome
 	waits map[string][]host.Suspension // of every call, oldest first
+	quiet bool                         // events are not printed
 	shown strings.Builder              // everything that any event showed, as it was
 
 	traceM sync.Mutex
@@ -156,6 +157,7 @@ var variable = []struct {
 	{regexp.MustCompile(`"sealed":"[^"]*"`), `"sealed":"<sealed>"`},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), `<time>`},
 	{regexp.MustCompile(`no answer after [0-9.]+m?s`), `no answer after <duration>`},
+	{regexp.MustCompile(`attrs\.stack="(?:[^"\\]|\\.)*"`), `attrs.stack=<stack>`},
 	{regexp.MustCompile(`"peakRssBytes":\d+`), `"peakRssBytes":0`},
 }
 
@@ -180,7 +182,9 @@ func (c *conversation) event(e host.Event) {
 	case host.SuspendedEvent:
 		c.waits[id] = append(c.waits[id], e.Suspension)
 	}
-	c.say("%s %s", id, b)
+	if !c.quiet {
+		c.say("%s %s", id, b)
+	}
 }
 
 // start begins a call.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
@@ -56,8 +56,8 @@ func playFile(t *testing.T, file string) {
 		writeWant(t, file, a, got)
 		return
 	}
-	if diff := cmp.Diff(data["want"], got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s\nall of it:\n%s", file, diff, got)
+	if d := diff.Diff("want", []byte(data["want"]), "got", []byte(got)); d != nil {
+		t.Errorf("%s:\n%s", file, d)
 	}
 }
 

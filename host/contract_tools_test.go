@@ -94,7 +94,8 @@ func contractTools() []pluginsdk.Definition {
 		rawTool("talk", "", "", talk),
 		rawTool("question", "", "", question),
 	}
-	return append(append(tools, checkedTools()...), append(approvalTools(), lifeTools()...)...)
+	tools = append(append(tools, checkedTools()...), append(approvalTools(), lifeTools()...)...)
+	return append(append(tools, contextTools()...), viewTools()...)
 }
 
 // secret uses its password in every way that the host must not show.
@@ -178,6 +179,9 @@ func checkedTools() []pluginsdk.Definition {
 	reqContext.InputSchema = raw(`{"type":"object","properties":{"n":{"type":"integer"}}}`)
 	reqContext.RequestContextSchema = raw(`{"type":"object","required":["user"],"properties":{
 		"user":{"type":"string"},"lang":{"type":"string","default":"en"},"apiToken":{"type":"string","x-sensitive":true,"minLength":6}}}`)
+	half := rawTool("halfout", "", echoSchema, always(`{ "text" : "x", "n" : 1.0 }`)) // lacks times, which has a default
+	locale := tool("locale", reqContext.Execute)
+	locale.RequestContextSchema = raw(`{"type":"object","properties":{"lang":{"type":"string","default":"en"}}}`)
 	messages := rawTool("messages", "", "", func(_ context.Context, c *pluginsdk.Call, _ raw) (raw, error) { return c.Messages(), nil })
 	messages.WantsMessages = true
 	deaf := rawTool("deaf", "", "", func(_ context.Context, c *pluginsdk.Call, _ raw) (raw, error) { // asks for nothing
@@ -190,7 +194,7 @@ func checkedTools() []pluginsdk.Definition {
 	strict := rawTool("strict", echoSchema, "", same)
 	strict.Strict = new(bool)
 	*strict.Strict = true
-	return []pluginsdk.Definition{reject, warn, off, reqContext, messages, deaf, unrepaired, strict}
+	return []pluginsdk.Definition{reject, warn, off, half, reqContext, locale, messages, deaf, unrepaired, strict}
 }
 
 // approvalTools ask before or while they run.

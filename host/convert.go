@@ -111,7 +111,8 @@ func hashManifest(m *pb.Manifest) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// newManifest checks and compiles what a plugin registered. One bad tool does not take its siblings with it.
+// newManifest checks and compiles what a plugin registered. One bad tool does not take its siblings with
+// it.
 func newManifest(p *plugin, m *pb.Manifest) (*manifest, error) {
 	if size := proto.Size(m); size > maxManifest {
 		return nil, fmt.Errorf("a manifest of %d bytes; the limit is %d", size, maxManifest)

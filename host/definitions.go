@@ -118,19 +118,15 @@ func scanTool(t *pb.Tool) (scan.Report, error) {
 type toolNames map[string]map[string]bool
 
 // namesOf collects the names of every tool.
-func namesOf(plugins []*plugin) toolNames {
+func namesOf(plugins []registration) toolNames {
 	names := toolNames{}
 	for _, p := range plugins {
-		m := p.manifest.Load()
-		if m == nil {
-			continue
-		}
-		for _, e := range m.tools {
-			for _, name := range []string{e.tool.ID, p.cfg.Name + "/" + e.tool.ID} {
+		for _, e := range p.manifest.tools {
+			for _, name := range []string{e.tool.ID, e.tool.Plugin + "/" + e.tool.ID} {
 				if names[name] == nil {
 					names[name] = map[string]bool{}
 				}
-				names[name][p.cfg.Name] = true
+				names[name][e.tool.Plugin] = true
 			}
 		}
 	}
@@ -154,25 +150,21 @@ func (n toolNames) findings(e *entry) []Finding {
 
 // review decides about every tool with findings. A tool is held if a person should accept its manifest and has not, as
 // far as can be known.
-func (h *Host) review() map[*entry]ToolFindings {
+func (h *Host) review(plugins []registration) map[*entry]ToolFindings {
 	if h.cfg.Definitions == DefinitionsOff {
 		return nil
 	}
 	reviews := map[*entry]ToolFindings{}
-	names := namesOf(h.plugins)
-	for _, p := range h.plugins {
-		m := p.manifest.Load()
-		if m == nil {
-			continue
-		}
+	names := namesOf(plugins)
+	for _, p := range plugins {
 		asked, held := false, false
-		for _, e := range m.tools {
+		for _, e := range p.manifest.tools {
 			found := names.findings(e)
 			if len(found) == 0 {
 				continue
 			}
 			if !asked && h.cfg.Definitions == DefinitionsReview {
-				asked, held = true, !h.accepted(p, m)
+				asked, held = true, !h.accepted(p.plugin, p.manifest)
 			}
 			reviews[e] = ToolFindings{Tool: e.tool.ID, Score: score(found), Held: held, Findings: found}
 		}

@@ -18,10 +18,10 @@ import (
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
-// Discover finds plugin binaries in dirs and launches nothing: regular files, or links to them that stay below their
-// directory (D3), named toolplugin-*, executable here, whose Go build information names our SDK (D2). What is not one is skipped (D1);
-// the error, joined of *SkipError and whatever reading a directory gave, says what and why, and may come with plugins. The
-// first of two plugins of one name wins.
+// Discover finds plugin binaries in dirs and launches nothing: regular files, or links to them that stay
+// below their directory (D3), named toolplugin-*, executable here, whose Go build information names our SDK
+// (D2). What is not one is skipped (D1); the error, joined of *SkipError and whatever reading a directory
+// gave, says what and why, and may come with plugins. The first of two plugins of one name wins.
 func Discover(dirs ...string) ([]Plugin, error) {
 	var (
 		found []Plugin
@@ -68,7 +68,8 @@ func (e *SkipError) Error() string { return e.Path + ": " + e.Err.Error() }
 // Unwrap returns the reason.
 func (e *SkipError) Unwrap() error { return e.Err }
 
-// PluginName returns the name of the plugin at path: the file's name without toolplugin- and, on Windows, .exe.
+// PluginName returns the name of the plugin at path: the file's name without toolplugin- and, on Windows,
+// .exe.
 func PluginName(path string) string {
 	name := filepath.Base(path)
 	if runtime.GOOS == "windows" {
@@ -115,8 +116,8 @@ func checkBinary(dir, path string) error {
 	return fmt.Errorf("a Go program (%s) that does not use %s/pluginsdk", build.Main.Path, wire.Module)
 }
 
-// Check says why the binary of a configured plugin cannot be started: not a program for this system, or not the one
-// whose hash the configuration names. It launches nothing. A plugin with Dial has no binary: nil.
+// Check says why the binary of a configured plugin cannot be started: not a program for this system, or not
+// the one whose hash the configuration names. It launches nothing. A plugin with Dial has no binary: nil.
 func Check(p Plugin) error {
 	if p.Dial != nil {
 		return nil

@@ -4,6 +4,7 @@ package host_test
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,5 +88,36 @@ func TestOpen_ConfigErrors(t *testing.T) {
 				t.Error("no error")
 			}
 		})
+	}
+}
+
+func TestN12_ANamedPluginWinsOverAFoundOneWithAWarning(t *testing.T) {
+	dir := t.TempDir()
+	me, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, err := os.ReadFile(me)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"toolplugin-one", "toolplugin-two"} {
+		if err := os.WriteFile(filepath.Join(dir, name), bin, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := &syncBuffer{}
+	cfg := host.Config{Dirs: []string{dir}, Logger: slog.New(slog.NewTextHandler(log, nil))}
+	h := open(t, cfg, self("one", "other"), host.Plugin{Name: "two", Path: filepath.Join(dir, "toolplugin-two")})
+	var paths []string
+	for p := range h.Plugins() {
+		paths = append(paths, p.Name+" "+p.Path)
+	}
+	if diff := cmp.Diff([]string{"one " + me, "two " + filepath.Join(dir, "toolplugin-two")}, paths); diff != "" {
+		t.Error(diff)
+	}
+	h.Close()
+	if got := log.String(); !strings.Contains(got, "plugin=one") || strings.Contains(got, "plugin=two") {
+		t.Errorf("the warning: %s", got)
 	}
 }

@@ -23,8 +23,8 @@ import (
 //	ApprovalEvent  tool-call-approval
 //	SuspendedEvent tool-call-suspended
 //
-// Each carries one form of the call's data only, that of Call.View, and marshals to one flat JSON object with type, toolCallId
-// and toolName.
+// Each carries one form of the call's data only, that of Call.View, and marshals to one flat JSON object
+// with type, toolCallId and toolName.
 type Event interface {
 	// Of returns the call's id and the tool's name.
 	Of() Head
@@ -65,7 +65,8 @@ type CallResumed struct {
 	Data json.RawMessage `json:"data,omitempty"` // the answer; nil for an approval
 }
 
-// Progress says how far the call has come. Events may be skipped when the reader is slow; the latest is kept.
+// Progress says how far the call has come. Events may be skipped when the reader is slow; the latest is
+// kept.
 type Progress struct {
 	Head
 	Progress float64 `json:"progress"`
@@ -98,7 +99,8 @@ type DeniedEvent struct {
 	Reason string `json:"reason"`
 }
 
-// ApprovalEvent ends a round of a call that waits for an approval. Its Display is the approval's view; whoever decides sees Suspension.Display.
+// ApprovalEvent ends a round of a call that waits for an approval. Its Display is the approval's view;
+// whoever decides sees Suspension.Display.
 type ApprovalEvent struct {
 	Head
 	Display    json.RawMessage `json:"display"`

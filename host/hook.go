@@ -7,21 +7,25 @@ import (
 	"fmt"
 )
 
-// Hook is a pair of functions around a call. Either may be nil. Config.Hooks run Before in their order and After in reverse;
-// Call.Hooks nest inside. They run on every path to a tool (b1), and may be called concurrently.
+// Hook is a pair of functions around a call. Either may be nil. Config.Hooks run Before in their order and
+// After in reverse; Call.Hooks nest inside. They run on every path to a tool (b1), and may be called
+// concurrently.
 type Hook struct {
-	// Before runs with the validated input, before approval. It may change c.Input, which is validated again, but not
-	// repaired. A result answers in the tool's place, as if the tool had returned its Output. ErrDenied and ErrNeedsApproval,
-	// wrapped or not, deny and ask; any other error is the call's (A-4). It runs again when a call is resumed.
+	// Before runs with the validated input, before approval. It may change c.Input, which is validated
+	// again, but not repaired. A result answers in the tool's place, as if the tool had returned its
+	// Output. ErrDenied and ErrNeedsApproval, wrapped or not, deny and ask; any other error is the call's
+	// (A-4). It runs again when a call is resumed.
 	Before func(ctx context.Context, c *Call) (*Result, error)
 
-	// After runs once per final outcome, also of a call that was refused before Before ran; a suspension is none (b36). c.Input is the
-	// input as far as the call came. A result that it returns for a call that succeeded takes the place of res: it is validated again
-	// and its other forms are made anew (b14). Its own error is logged and changes nothing (A-6).
+	// After runs once per final outcome, also of a call that was refused before Before ran; a suspension is
+	// none (b36). c.Input is the input as far as the call came. A result that it returns for a call that
+	// succeeded takes the place of res: it is validated again and its other forms are made anew (b14). Its
+	// own error is logged and changes nothing (A-6).
 	After func(ctx context.Context, c Call, res *Result, err error) (*Result, error)
 }
 
-// ErrDenied, returned by Hook.Before, denies the call. Wrap it to give the reason: fmt.Errorf("not on Sundays: %w", host.ErrDenied).
+// ErrDenied, returned by Hook.Before, denies the call. Wrap it to give the reason: fmt.Errorf("not on
+// Sundays: %w", host.ErrDenied).
 var ErrDenied = errors.New("denied")
 
 // ErrNeedsApproval, returned by Hook.Before, makes the call wait for an approval.
@@ -92,6 +96,7 @@ func (r *run) after(ctx context.Context, res *Result, err error) (*Result, error
 			all = append(all, h)
 		}
 	}
+	changed := false
 	for i := len(all) - 1; i >= 0; i-- {
 		rewritten, herr := r.guardAfter(ctx, all[i], res, err)
 		if herr != nil {
@@ -101,7 +106,11 @@ func (r *run) after(ctx context.Context, res *Result, err error) (*Result, error
 		if rewritten == nil || err != nil || rewritten == res {
 			continue
 		}
-		res, err = r.rewrite(ctx, res, rewritten)
+		res, err = r.rewrite(res, rewritten)
+		changed = true
+	}
+	if changed && err == nil {
+		res = r.rederived(ctx, res)
 	}
 	return res, err
 }

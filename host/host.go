@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +18,8 @@ import (
 	"github.com/toolhost/toolhost/host/internal/state"
 )
 
-// Config configures a host. It is plain data; the zero value plus Dirs works. It must not be changed after Open.
+// Config configures a host. It is plain data; the zero value plus Dirs works. It must not be changed after
+// Open.
 type Config struct {
 	Dirs        []string          // searched for toolplugin-* (see Discover)
 	Plugins     []Plugin          // named one by one; they win over found ones of the same name
@@ -48,13 +50,13 @@ type Plugin struct {
 	Grant    Grant           // what of the conversation its tools may see, if they ask
 	Limits   Limits          // this plugin's own; a zero field is the host's
 
-	// Dial reaches a running plugin in place of Path: in process, under a debugger, remote. The embedder vouches for
-	// the connection.
+	// Dial reaches a running plugin in place of Path: in process, under a debugger, remote. The embedder
+	// vouches for the connection.
 	Dial func(context.Context) (net.Conn, error)
 }
 
-// Grant is what of the conversation a plugin's tools may see, if they ask for it (T41). The request context needs no grant: a tool
-// sees the keys that its schema names.
+// Grant is what of the conversation a plugin's tools may see, if they ask for it (T41). The request context
+// needs no grant: a tool sees the keys that its schema names.
 type Grant struct {
 	Messages bool `json:"messages"` // Call.Messages
 }
@@ -163,6 +165,9 @@ func gatherPlugins(cfg Config, log *slog.Logger) ([]Plugin, error) {
 			return nil, fmt.Errorf("plugin %s: unknown sandbox %q; use %s or %s", p.Name, p.Sandbox, SandboxDefault, SandboxNone)
 		}
 		named[p.Name] = true
+		if f, ok := byName[p.Name]; ok && !sameFile(f.Path, p.Path) {
+			log.Warn("a plugin that was found is not used: the configuration names another one", "plugin", p.Name, "found", f.Path)
+		}
 		byName[p.Name] = p
 	}
 	all := make([]Plugin, 0, len(byName))
@@ -180,7 +185,15 @@ func gatherPlugins(cfg Config, log *slog.Logger) ([]Plugin, error) {
 	return all, nil
 }
 
-// learn asks every plugin that never registered for its tools, side by side, and returns when each has answered or failed, or ctx ends.
+// sameFile reports whether two paths name one file.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// learn asks every plugin that never registered for its tools, side by side, and returns when each has
+// answered or failed, or ctx ends.
 func (h *Host) learn(ctx context.Context) {
 	var asked sync.WaitGroup
 	for _, p := range h.plugins {
@@ -201,7 +214,8 @@ func (h *Host) publish() {
 	h.publishM.Lock()
 	defer h.publishM.Unlock()
 	before := h.registry.Load()
-	r := newRegistry(h.plugins, h.cfg.Tools, h.review())
+	now := registered(h.plugins)
+	r := newRegistry(now, h.cfg.Tools, h.review(now))
 	h.registry.Store(r)
 	for _, c := range r.clash {
 		if !slices.Contains(before.clash, c) {
@@ -211,12 +225,13 @@ func (h *Host) publish() {
 	h.logReviews(before.reviews, r.reviews)
 }
 
-// Tools yields the tools by name: each under its shortest name, and every alias. It starts the plugins that were never asked for
-// their tools. What the policy hides from a caller of whom nothing is known is left out.
+// Tools yields the tools by name: each under its shortest name, and every alias. It starts the plugins that
+// were never asked for their tools. What the policy hides from a caller of whom nothing is known is left
+// out.
 func (h *Host) Tools() iter.Seq[Tool] { return h.ToolsFor(Caller{}) }
 
-// ToolsFor yields the tools that exist for a caller: those that the policy does not deny whatever their input. One source decides
-// for lists and calls.
+// ToolsFor yields the tools that exist for a caller: those that the policy does not deny whatever their
+// input. One source decides for lists and calls.
 func (h *Host) ToolsFor(caller Caller) iter.Seq[Tool] {
 	return func(yield func(Tool) bool) {
 		h.learn(h.life)
@@ -255,7 +270,8 @@ func (h *Host) find(ctx context.Context, name string) *entry {
 	return h.registry.Load().byName[name]
 }
 
-// Plugins yields the state of every plugin, by name. It never waits for a start or a stop (L5) and starts nothing.
+// Plugins yields the state of every plugin, by name. It never waits for a start or a stop (L5) and starts
+// nothing.
 func (h *Host) Plugins() iter.Seq[PluginStatus] {
 	return func(yield func(PluginStatus) bool) {
 		for _, p := range h.plugins {
@@ -266,8 +282,8 @@ func (h *Host) Plugins() iter.Seq[PluginStatus] {
 	}
 }
 
-// Close stops every plugin: running calls may finish until Limits.Drain, further ones get Closed, and it returns within Drain + Grace + Reap
-// whatever a plugin does (K1). A second Close does nothing.
+// Close stops every plugin: running calls may finish until Limits.Drain, further ones get Closed, and it
+// returns within Drain + Grace + Reap whatever a plugin does (K1). A second Close does nothing.
 func (h *Host) Close() error {
 	h.spawnM.Lock()
 	was := h.closed.Swap(true)

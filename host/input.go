@@ -13,7 +13,7 @@ import (
 
 // readInput returns the input's text, which may still be on its way.
 func (r *run) readInput(ctx context.Context, reqContext []byte) ([]byte, error) {
-	if r.running == nil || r.running.feed == nil {
+	if !r.streams() {
 		return r.call.Input, nil
 	}
 	s := &stream{run: r, limit: r.entry.plugin.lim.Input}
@@ -32,6 +32,9 @@ func (r *run) readInput(ctx context.Context, reqContext []byte) ([]byte, error) 
 	return s.text, nil
 }
 
+// streams reports whether the input arrives in pieces.
+func (r *run) streams() bool { return r.running != nil && r.running.feed != nil }
+
 // stream is an input that arrives in pieces and goes on to the plugin at once.
 type stream struct {
 	run   *run
@@ -46,8 +49,8 @@ type stream struct {
 	live   *attempt           // the plugin's call; nil: not open yet, or lost
 }
 
-// openEarly opens the plugin's call while the input is still on its way. The goroutine ends when the plugin is ready or not, or the
-// stream is dropped.
+// openEarly opens the plugin's call while the input is still on its way. The goroutine ends when the plugin
+// is ready or not, or the stream is dropped.
 func (s *stream) openEarly(ctx context.Context, reqContext []byte) {
 	opening, cancel := context.WithCancel(ctx)
 	s.cancel = cancel
@@ -100,8 +103,8 @@ func (s *stream) piece(ctx context.Context, piece []byte) error {
 	return nil
 }
 
-// forward sends the plugin what it has not seen, in pieces, and waits while it is behind. A plugin that is lost gets the
-// whole input on a fresh process later.
+// forward sends the plugin what it has not seen, in pieces, and waits while it is behind. A plugin that is
+// lost gets the whole input on a fresh process later.
 func (s *stream) forward(ctx context.Context) {
 	if s.live == nil || !s.early || !s.run.entry.wants[pb.Callback_CALLBACK_INPUT_DELTA] && !s.run.entry.deltaViews() {
 		return
@@ -146,7 +149,8 @@ func (s *stream) attempt(ctx context.Context) *attempt {
 	return a
 }
 
-// drop gives the early call up: its input never became a call. Nothing of the opening is left when it returns.
+// drop gives the early call up: its input never became a call. Nothing of the opening is left when it
+// returns.
 func (s *stream) drop() {
 	s.cancel()
 	if s.opened != nil {
@@ -159,7 +163,8 @@ func (s *stream) drop() {
 	}
 }
 
-// wholeRunes is the length of text without a rune that is not complete yet. Bytes that begin no rune count as whole.
+// wholeRunes is the length of text without a rune that is not complete yet. Bytes that begin no rune count
+// as whole.
 func wholeRunes(text []byte) int {
 	for back := 1; back <= min(utf8.UTFMax-1, len(text)); back++ {
 		if c := text[len(text)-back]; utf8.RuneStart(c) {

@@ -15,8 +15,8 @@ import (
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
-// logSink carries every record of a host and its plugins to the embedder's logger, so that a slow or stuck logger makes nobody wait
-// (O3, K3): records that do not fit are dropped and counted.
+// logSink carries every record of a host and its plugins to the embedder's logger, so that a slow or stuck
+// logger makes nobody wait (O3, K3): records that do not fit are dropped and counted.
 type logSink struct {
 	items   chan logItem
 	bytes   atomic.Int64 // of what waits
@@ -95,7 +95,8 @@ func (s *logSink) offer(it logItem) bool {
 	}
 }
 
-// flush returns when what was put in before was delivered (O4), or ctx ends, or there is no room for its mark.
+// flush returns when what was put in before was delivered (O4), or ctx ends, or there is no room for its
+// mark.
 func (s *logSink) flush(ctx context.Context) {
 	mark := make(chan struct{})
 	if !s.offer(logItem{flushed: mark}) {
@@ -164,8 +165,8 @@ func (p *plugin) logRecord(_ uint64, rec *pb.Log) {
 	_ = p.log.Handler().Handle(p.host.life, r) // the sink's, which never fails
 }
 
-// pluginAttrs are a plugin's attributes, a JSON object. They stand under one group, where they cannot pass for the host's own, and are
-// bounded (T12).
+// pluginAttrs are a plugin's attributes, a JSON object. They stand under one group, where they cannot pass
+// for the host's own, and are bounded (T12).
 type pluginAttrs []byte
 
 // The bounds of a record's attributes.

@@ -60,6 +60,8 @@ func servePlugin() {
 		pluginsdk.Serve(poisonedTools()...)
 	case "alike":
 		pluginsdk.Serve(tool("p1ain", func(context.Context, *pluginsdk.Call, struct{}) (string, error) { return "alike", nil }))
+	case "names":
+		pluginsdk.Serve(namedTools()...)
 	default:
 		pluginsdk.Serve(testTools()...)
 	}
@@ -252,7 +254,8 @@ func self(name, kind string) host.Plugin {
 	if err != nil {
 		panic(err)
 	}
-	return host.Plugin{Name: name, Path: path, Env: []string{"TEST_PLUGIN=" + kind}}
+	// A program under the race detector sleeps for a second before it exits, if not told otherwise.
+	return host.Plugin{Name: name, Path: path, Env: []string{"TEST_PLUGIN=" + kind, "GORACE=atexit_sleep_ms=0"}}
 }
 
 // open opens a host over plugins and closes it with the test.

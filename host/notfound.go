@@ -11,8 +11,8 @@ import (
 // NotFound is NotFoundFor a caller of whom nothing is known.
 func (h *Host) NotFound(name string) *Error { return h.NotFoundFor(Caller{}, name) }
 
-// NotFoundFor is the error of a call of a tool that does not exist: what resembles its name, or which tools there are, and
-// what is known of a tool or plugin of that name that does not work.
+// NotFoundFor is the error of a call of a tool that does not exist: what resembles its name, or which tools
+// there are, and what is known of a tool or plugin of that name that does not work.
 func (h *Host) NotFoundFor(caller Caller, name string) *Error {
 	return &Error{Op: "call", Tool: name, Code: NotFound, Err: errors.New(strings.Join(h.whyNot(caller, name), "; "))}
 }

@@ -37,7 +37,7 @@ func (r *run) result(output []byte, d *pb.Derived) *Result {
 	res.Model, unseen = modelOutput(output, d).visible()
 	switch {
 	case d.GetModelError() != "":
-		res.Warnings = append(res.Warnings, "toModelOutput failed, so the model gets the raw output: "+d.GetModelError())
+		res.Warnings = append(res.Warnings, "toModelOutput failed, so the model gets the raw output: "+r.maskText(d.GetModelError()))
 	case d == nil && r.entry.wants[pb.Callback_CALLBACK_MODEL_OUTPUT]:
 		res.Warnings = append(res.Warnings, "the plugin made no form for the model, so it gets the raw output")
 	}
@@ -73,20 +73,34 @@ func (r *run) checkOutput(output []byte) *Error {
 	return nil
 }
 
-// rewrite takes what an After hook made of a result: validated again, and its other forms made anew (b14).
-func (r *run) rewrite(ctx context.Context, was, now *Result) (*Result, error) {
+// rewrite takes what an After hook made of a result: validated again. The forms that the plugin makes are
+// still missing.
+func (r *run) rewrite(was, now *Result) (*Result, error) {
 	if err := r.checkOutput(now.Output); err != nil {
-		err.Err = &OutputError{was.Output, fmt.Errorf("an after hook made it invalid: %w", err.Err)}
+		cause := err.Err
+		if o, ok := errors.AsType[*OutputError](cause); ok {
+			cause = o.Err // the output to keep is the tool's, not the hook's
+		}
+		err.Err = &OutputError{was.Output, fmt.Errorf("an after hook made it invalid: %w", cause)}
 		return nil, err
 	}
-	res := r.result(now.Output, r.derive(ctx, now.Output))
-	res.Warnings = append(now.Warnings, res.Warnings...)
+	res := r.result(now.Output, &pb.Derived{})
+	res.Warnings = now.Warnings
 	return res, nil
 }
 
-// derive has the plugin make the forms of a rewritten output. nil: it made none.
+// rederived is a rewritten result with every form made anew (b14), of what the last hook left: the wire takes
+// one derive a call.
+func (r *run) rederived(ctx context.Context, rewritten *Result) *Result {
+	res := r.result(rewritten.Output, r.derive(ctx, rewritten.Output))
+	res.Warnings = append(rewritten.Warnings, res.Warnings...)
+	return res
+}
+
+// derive has the plugin make the forms of a rewritten output, which is also the one that OnOutput gets. nil:
+// it made none.
 func (r *run) derive(ctx context.Context, output []byte) *pb.Derived {
-	if r.live == nil || !r.entry.derives() {
+	if r.live == nil || !r.entry.derives() && !r.entry.wants[pb.Callback_CALLBACK_OUTPUT] {
 		return nil
 	}
 	f := &pb.Frame{Body: &pb.Frame_Derive{Derive: &pb.Derive{
@@ -119,8 +133,8 @@ func (r *run) settle(ctx context.Context, err error) {
 	r.recordOutcome(err)
 }
 
-// Model is what a model is shown of an error: one fixed envelope with the status and the code, which it cannot take for
-// a result (b7).
+// Model is what a model is shown of an error: one fixed envelope with the status and the code, which it
+// cannot take for a result (b7).
 func (e *Error) Model() ModelOutput {
 	status := "error"
 	switch e.Code {

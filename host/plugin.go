@@ -53,8 +53,8 @@ type BadTool struct {
 	Reason string `json:"reason"`
 }
 
-// plugin supervises one plugin: at most one process, started on demand, once for many callers (C14), again after it
-// died (C2).
+// plugin supervises one plugin: at most one process, started on demand, once for many callers (C14), again
+// after it died (C2).
 type plugin struct {
 	host *Host
 	cfg  Plugin
@@ -123,7 +123,8 @@ func (p *plugin) acquire(ctx context.Context) (*process, error) {
 	}
 }
 
-// join finds the start under way or begins one. It returns neither but a time to wait during a short back-off.
+// join finds the start under way or begins one. It returns neither but a time to wait during a short
+// back-off.
 func (p *plugin) join() (*launching, time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +151,8 @@ func (p *plugin) join() (*launching, time.Duration, error) {
 	return p.begin(), 0, nil
 }
 
-// begin starts a process on a goroutine that ends when the start did, at the latest after Limits.Start. p.mu is held.
+// begin starts a process on a goroutine that ends when the start did, at the latest after Limits.Start.
+// p.mu is held.
 func (p *plugin) begin() *launching {
 	ctx, cancel := context.WithCancel(p.host.life)
 	l := &launching{done: make(chan struct{}), waiters: 1, cancel: cancel}

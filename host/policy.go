@@ -13,21 +13,21 @@ import (
 	"github.com/toolhost/toolhost/host/internal/policy"
 )
 
-// Policy says which calls may be made. Of the rules that match a call any deny wins, then ask, then allow; if
-// none matches, Default decides. Order does not matter. The zero value allows everything. What a tool asks
-// for itself, such as RequireApproval, counts beside it: the strictest wins.
+// Policy says which calls may be made. Of the rules that match a call any deny wins, then ask, then allow;
+// if none matches, Default decides. Order does not matter. The zero value allows everything. What a tool
+// asks for itself, such as RequireApproval, counts beside it: the strictest wins.
 //
-// What is not known is read strictly: a hint of a plugin that is not trusted, a caller without the attribute,
-// an argument of another kind than a condition tests, or an input that cannot be read make ask and deny rules
-// match and keep allow rules from matching. [Condition] says how in detail.
+// What is not known is read strictly: a hint of a plugin that is not trusted, a caller without the
+// attribute, an argument of another kind than a condition tests, or an input that cannot be read make ask
+// and deny rules match and keep allow rules from matching. [Condition] says how in detail.
 //
 // A tool that the rules deny whatever its input is hidden: to that caller it does not exist.
 type Policy struct {
 	Default Action // for calls that no rule matches; if zero, Allow
 	Rules   []Rule
 
-	// Func is asked about every call that the rules do not deny, and can only make the decision stricter. It
-	// may be called concurrently. An error or a panic means Ask.
+	// Func is asked about every call that the rules do not deny, and can only make the decision stricter.
+	// It may be called concurrently. An error or a panic means Ask.
 	Func func(context.Context, PolicyCall) (Action, error)
 }
 
@@ -59,8 +59,8 @@ func (a *Action) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Rule is one rule of a policy. All of its matchers must match; an empty field matches everything, but a rule
-// without any matcher is refused: Tool "*" says that every tool is meant.
+// Rule is one rule of a policy. All of its matchers must match; an empty field matches everything, but a
+// rule without any matcher is refused: Tool "*" says that every tool is meant.
 //
 // In patterns * stands for any characters, also none, and everything else for itself; a pattern covers the
 // whole text.
@@ -76,8 +76,8 @@ type Rule struct {
 	Source string // where it was written, such as "toolhost.yaml:12"; may be empty
 }
 
-// CallerMatch holds patterns of a Caller's fields; an empty one matches everything. If the caller's field is
-// empty, * matches it in ask and deny rules and nothing matches it in allow rules.
+// CallerMatch holds patterns of a Caller's fields; an empty one matches everything. If the caller's field
+// is empty, * matches it in ask and deny rules and nothing matches it in allow rules.
 type CallerMatch struct {
 	Subject string
 	Group   string // matches if one of the groups does
@@ -85,10 +85,10 @@ type CallerMatch struct {
 	Tenant  string
 }
 
-// RuleHints is what a rule wants of a tool's annotations; nil matches everything. A tool of a plugin that is
-// not trusted counts as one that writes, destroys, is not idempotent and reaches the open world. So does what
-// a trusted plugin does not say, as in MCP; but a read-only tool destroys nothing and is idempotent unless it
-// says otherwise.
+// RuleHints is what a rule wants of a tool's annotations; nil matches everything. A tool of a plugin that
+// is not trusted counts as one that writes, destroys, is not idempotent and reaches the open world. So does
+// what a trusted plugin does not say, as in MCP; but a read-only tool destroys nothing and is idempotent
+// unless it says otherwise.
 type RuleHints struct {
 	ReadOnly, Destructive, Idempotent, OpenWorld *bool
 }
@@ -99,8 +99,8 @@ type RuleHints struct {
 //
 // A value to which a test cannot be applied (Matches to what is no text, Above and Below to what is no
 // number, NotEquals to nothing) meets the condition in ask and deny rules, and does not in allow rules. Any
-// other test of a value that is not there does not hold. If the input cannot be read, every condition of ask
-// and deny rules holds, and none of allow rules.
+// other test of a value that is not there does not hold. If the input cannot be read, every condition of
+// ask and deny rules holds, and none of allow rules.
 //
 // Tests see the text of a value and nothing behind it: the pattern /tmp/* matches /tmp/../etc/passwd.
 type Condition struct {
@@ -108,9 +108,9 @@ type Condition struct {
 	Equals    json.RawMessage // a JSON value; numbers are compared exactly and by value
 	NotEquals json.RawMessage // a JSON value
 
-	// Matches is a pattern, or "re:" and an RE2 expression, in which the dot matches line ends too. A pattern
-	// covers the whole text. So does an expression in an allow rule; in ask and deny rules it may match any
-	// part of it.
+	// Matches is a pattern, or "re:" and an RE2 expression, in which the dot matches line ends too. A
+	// pattern covers the whole text. So does an expression in an allow rule; in ask and deny rules it may
+	// match any part of it.
 	Matches string
 
 	Above  json.Number // the value is a number above it; if empty, not tested
@@ -193,15 +193,16 @@ func (r *Rules) Decide(ctx context.Context, c PolicyCall) Decision {
 	return d
 }
 
-// Visible reports whether the tool exists for the caller: false if the rules deny every call of it, whatever
-// its input. It does not ask Func. The input of c does not count.
+// Visible reports whether the tool exists for the caller: false if the rules deny every call of it,
+// whatever its input. It does not ask Func. The input of c does not count.
 func (r *Rules) Visible(c PolicyCall) bool {
 	f := c.facts()
 	return r.set.Visible(&f)
 }
 
-// Bounds returns the least and the most that Decide can say of the call, whatever its input: what may be said
-// before there is one. It does not ask Func, for which strictest is Deny. The input of c does not count.
+// Bounds returns the least and the most that Decide can say of the call, whatever its input: what may be
+// said before there is one. It does not ask Func, for which strictest is Deny. The input of c does not
+// count.
 func (r *Rules) Bounds(c PolicyCall) (mildest, strictest Action) {
 	f := c.facts()
 	least, most := r.set.Bounds(&f)

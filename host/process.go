@@ -37,8 +37,8 @@ type process struct {
 	exit *ExitError
 }
 
-// startProcess launches, connects, describes and greets. Whatever fails, nothing is left of the process (K10). The process
-// that it returns has nobody who watches it yet.
+// startProcess launches, connects, describes and greets. Whatever fails, nothing is left of the process
+// (K10). The process that it returns has nobody who watches it yet.
 func (p *plugin) startProcess(ctx context.Context) (*process, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.lim.Start)
 	defer cancel()
@@ -69,8 +69,8 @@ func (p *plugin) startOS(ctx context.Context) (*launch.Process, error) {
 	})
 }
 
-// greet learns the manifest if it is not known, opens the session and says hello. The plugin is ready only after
-// that (L11).
+// greet learns the manifest if it is not known, opens the session and says hello. The plugin is ready only
+// after that (L11).
 func (pr *process) greet(ctx context.Context) error {
 	p := pr.plugin
 	if p.manifest.Load() == nil {
@@ -107,7 +107,8 @@ func (pr *process) greet(ctx context.Context) error {
 	return pr.describe(ctx)
 }
 
-// refusal is why a plugin that is alive cannot serve this host: its own word, or settings that break its schema.
+// refusal is why a plugin that is alive cannot serve this host: its own word, or settings that break its
+// schema.
 type refusal struct{ text string }
 
 // maxRefusal is how much of a plugin's own words an error quotes.
@@ -137,7 +138,8 @@ func (pr *process) describe(ctx context.Context) error {
 	return nil
 }
 
-// checkSettings holds the settings against the schema that the plugin declared, and takes its own word if it cannot serve with them.
+// checkSettings holds the settings against the schema that the plugin declared, and takes its own word if
+// it cannot serve with them.
 func checkSettings(settings []byte, m *pb.Manifest) error {
 	if len(settings) == 0 {
 		settings = emptyInput
@@ -159,8 +161,8 @@ func checkSettings(settings []byte, m *pb.Manifest) error {
 	return nil
 }
 
-// toolsChanged has the plugin described again. However often it is called, one Describe runs and at most one more follows. The
-// goroutine ends when what changed is known, or not to be known.
+// toolsChanged has the plugin described again. However often it is called, one Describe runs and at most
+// one more follows. The goroutine ends when what changed is known, or not to be known.
 func (pr *process) toolsChanged() {
 	if pr.changes.Add(1) > 1 {
 		return
@@ -197,8 +199,8 @@ func (pr *process) leave() {
 	}
 }
 
-// watch ends with the process. It asks a silent one whether it lives (C10), ends one that closed its session, and gathers
-// the evidence.
+// watch ends with the process. It asks a silent one whether it lives (C10), ends one that closed its
+// session, and gathers the evidence.
 func (pr *process) watch() {
 	lim := pr.plugin.lim
 	silence := time.NewTimer(lim.Ping)
@@ -266,8 +268,8 @@ func (pr *process) answers() bool {
 	return false
 }
 
-// afterSession waits for a process whose session ended to end as well: usually it is the first sign of a death. One that lives
-// on is ended (C4).
+// afterSession waits for a process whose session ended to end as well: usually it is the first sign of a
+// death. One that lives on is ended (C4).
 func (pr *process) afterSession() error {
 	if pr.stopping.Load() {
 		<-pr.os.Done()
@@ -283,8 +285,8 @@ func (pr *process) afterSession() error {
 	}
 }
 
-// stop ends the process: no new calls, running ones and the callbacks of accepted outputs (H-2) may finish until the drain limit, then
-// the process has grace (K9).
+// stop ends the process: no new calls, running ones and the callbacks of accepted outputs (H-2) may finish
+// until the drain limit, then the process has grace (K9).
 func (pr *process) stop() {
 	lim := pr.plugin.lim
 	pr.mu.Lock()
@@ -361,8 +363,8 @@ func exitError(plugin string, x launch.Exit, why error) *ExitError {
 	return e
 }
 
-// flush delivers what the process said before now: the lines of its pipes and the log records up to lastLog (O4). A logger that is
-// stuck delays nobody for longer than flushWait (O3).
+// flush delivers what the process said before now: the lines of its pipes and the log records up to lastLog
+// (O4). A logger that is stuck delays nobody for longer than flushWait (O3).
 func (pr *process) flush(ctx context.Context, lastLog uint64) {
 	ctx, cancel := context.WithTimeout(ctx, flushWait)
 	defer cancel()

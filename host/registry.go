@@ -8,7 +8,8 @@ import (
 	"github.com/toolhost/toolhost/host/internal/scan"
 )
 
-// registry is an immutable snapshot of what can be called. It is replaced as a whole whenever a plugin registers.
+// registry is an immutable snapshot of what can be called. It is replaced as a whole whenever a plugin
+// registers.
 type registry struct {
 	byName map[string]*entry // ids, aliases, and plugin/id of every tool
 	listed []row             // one a tool, under its shortest name, and one an alias; by name
@@ -27,18 +28,30 @@ type named struct {
 	tool *entry
 }
 
-// newRegistry builds the snapshot from the plugins, which are sorted by name, the aliases, and what the scan of the
-// definitions found.
-func newRegistry(plugins []*plugin, aliases map[string]string, reviews map[*entry]ToolFindings) *registry {
+// registration is what a plugin registered last.
+type registration struct {
+	plugin   *plugin
+	manifest *manifest
+}
+
+// registered reads once what every plugin registered last, so that what is reviewed is what is listed.
+func registered(plugins []*plugin) (all []registration) {
+	for _, p := range plugins {
+		if m := p.manifest.Load(); m != nil {
+			all = append(all, registration{p, m})
+		}
+	}
+	return all
+}
+
+// newRegistry builds the snapshot from what the plugins registered, by their names, the aliases, and what the scan of
+// the definitions found.
+func newRegistry(plugins []registration, aliases map[string]string, reviews map[*entry]ToolFindings) *registry {
 	r := &registry{byName: map[string]*entry{}, reviews: reviews, looks: map[string]named{}}
 	for _, p := range plugins {
-		m := p.manifest.Load()
-		if m == nil {
-			continue
-		}
-		for _, e := range m.tools {
+		for _, e := range p.manifest.tools {
 			if !reviews[e].Held {
-				r.add(p.cfg.Name, e)
+				r.add(p.plugin.cfg.Name, e)
 			}
 		}
 	}

@@ -214,7 +214,7 @@ func (r *run) suspension(w suspending) (Suspension, error) {
 	case w.kind == KindData:
 		s.Display, s.Schema = r.personForm(PhaseSuspend, w.payload, w.made), r.entry.tool.ResumeSchema
 	case w.byTool && w.payload != nil:
-		s.Display = r.personForm(PhaseApproval, w.payload, w.made)
+		s.Display = r.personForm(PhaseSuspend, w.payload, w.made)
 	default:
 		s.Display = r.personForm(PhaseApproval, r.input.Bytes(), w.made)
 	}

@@ -21,8 +21,8 @@ type Running struct {
 	err  error
 }
 
-// Start begins a call and never blocks; every error comes as the terminal event and from Result. The call ends with ctx. With
-// Call.Input nil the input arrives by Delta and ends with EndInput.
+// Start begins a call and never blocks; every error comes as the terminal event and from Result. The call
+// ends with ctx. With Call.Input nil the input arrives by Delta and ends with EndInput.
 func (h *Host) Start(ctx context.Context, c Call) *Running {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &Running{events: newEventQueue(), cancel: cancel, done: make(chan struct{})}
@@ -51,7 +51,8 @@ var (
 	errReaderLeft = errors.New("the reader of the call's events left")
 )
 
-// ErrInputEnded is the error of Delta after the input has ended: by EndInput, or because it was given to Start.
+// ErrInputEnded is the error of Delta after the input has ended: by EndInput, or because it was given to
+// Start.
 var ErrInputEnded = errors.New("the input has ended")
 
 // finish runs do and publishes its outcome.
@@ -65,7 +66,7 @@ func (r *Running) finish(ctx context.Context, call *run, do func(context.Context
 // terminal is the event that ends a call.
 func (r *run) terminal(res *Result, err error) Event {
 	if err == nil {
-		return ResultEvent{r.head(), res.form(r.call.View), res.Warnings}
+		return ResultEvent{r.head(), res.form(r.call.View), r.warningsForm(res.Warnings)}
 	}
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -94,8 +95,9 @@ func (r *Result) form(v View) json.RawMessage {
 	return r.Output
 }
 
-// Delta hands over a piece of the input's text as the model writes it, cut anywhere. It blocks while the plugin is behind. It fails when
-// the call is over, with the call's error if it has one, and after EndInput. text is copied.
+// Delta hands over a piece of the input's text as the model writes it, cut anywhere. It blocks while the
+// plugin is behind. It fails when the call is over, with the call's error if it has one, and after
+// EndInput. text is copied.
 func (r *Running) Delta(text []byte) error {
 	if r.feed == nil {
 		return ErrInputEnded
@@ -115,9 +117,10 @@ func (r *Running) Delta(text []byte) error {
 	}
 }
 
-// InputSoFar is the input's text so far as valid JSON, in the form of Call.View: open strings and containers are closed, and a member whose
-// value has not begun is left out. It is nil where the view leaves deltas out, and after a text that is not JSON. It copies the
-// text: ask for it when it is worth that, not at every piece of a long input.
+// InputSoFar is the input's text so far as valid JSON, in the form of Call.View: open strings and
+// containers are closed, and a member whose value has not begun is left out. It is nil where the view
+// leaves deltas out, and after a text that is not JSON. It copies the text: ask for it when it is worth
+// that, not at every piece of a long input.
 func (r *Running) InputSoFar() json.RawMessage {
 	if r.feed == nil {
 		return nil
@@ -145,8 +148,9 @@ func (r *Running) over() error {
 	return ErrInputEnded
 }
 
-// Events yields the call's events, once; the last one is the terminal one. Custom output waits for a slow reader, and so does the tool that
-// writes it; of progress a slow reader sees the latest. Breaking out cancels the call.
+// Events yields the call's events, once; the last one is the terminal one. Custom output waits for a slow
+// reader, and so does the tool that writes it; of progress a slow reader sees the latest. Breaking out
+// cancels the call.
 func (r *Running) Events() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		if !r.events.claim() {
@@ -166,7 +170,8 @@ func (r *Running) Events() iter.Seq[Event] {
 	}
 }
 
-// Result waits for the outcome. The error is an *Error. Events that nobody began to read by then are dropped: to have both, begin with Events.
+// Result waits for the outcome. The error is an *Error. Events that nobody began to read by then are
+// dropped: to have both, begin with Events.
 func (r *Running) Result() (*Result, error) {
 	r.events.discardUnclaimed()
 	<-r.done

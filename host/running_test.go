@@ -87,7 +87,8 @@ func TestStart_H_DeltasReachAWarmPluginOneByOne(t *testing.T) {
 	}
 }
 
-// What a tool writes while its input is still on its way reaches the viewer at once, and never keeps the input back.
+// What a tool writes while its input is still on its way reaches the viewer at once, and never keeps the
+// input back.
 func TestStart_M5_OutputDuringTheInput(t *testing.T) {
 	h := open(t, host.Config{})
 	call(t, h, "pid", `{}`)

@@ -8,7 +8,8 @@ import (
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
-// Tracer receives spans. Package host/oteltrace makes one of an OpenTelemetry tracer provider. Its methods may be called concurrently.
+// Tracer receives spans. Package host/oteltrace makes one of an OpenTelemetry tracer provider. Its methods
+// may be called concurrently.
 type Tracer interface {
 	// Start begins a span below the one in ctx, if there is one.
 	Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, Span)
@@ -24,7 +25,8 @@ type Span interface {
 	End(err error)
 }
 
-// span begins the call's span, named and attributed as the GenAI conventions do. Nothing of the data is in it.
+// span begins the call's span, named and attributed as the GenAI conventions do. Nothing of the data is in
+// it.
 func (r *run) span(ctx context.Context) (context.Context, func(error)) {
 	t := r.host.cfg.Tracer
 	if t == nil {

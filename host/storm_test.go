@@ -15,8 +15,8 @@ import (
 	"github.com/toolhost/toolhost/host"
 )
 
-// b6: 200 calls at once, each with hooks, views, progress and random cancels: every call has exactly one terminal event, and every
-// After hook of a final outcome ran once.
+// b6: 200 calls at once, each with hooks, views, progress and random cancels: every call has exactly one
+// terminal event, and every After hook of a final outcome ran once.
 func TestB6_OneTerminalEventEach(t *testing.T) {
 	const calls = 200
 	var before, after atomic.Int64

@@ -16,9 +16,10 @@ const (
 	KindData     Kind = "data"     // an answer that fits Suspension.Schema
 )
 
-// Suspension is a call that waits. It is plain data: it marshals to JSON, survives a restart of the host and of the plugin, and turns
-// into the next Call. Every field is protected: a changed one makes the answer fail. What is private (the input, the context,
-// what was decided so far) is encrypted in Sealed; the visible fields hold the display form only.
+// Suspension is a call that waits. It is plain data: it marshals to JSON, survives a restart of the host
+// and of the plugin, and turns into the next Call. Every field is protected: a changed one makes the answer
+// fail. What is private (the input, the context, what was decided so far) is encrypted in Sealed; the
+// visible fields hold the display form only.
 type Suspension struct {
 	ID      string          `json:"id"`     // this round's; never used twice
 	CallID  string          `json:"callId"` // the call's, the same in every round
@@ -44,15 +45,16 @@ func (e *SuspendedError) Error() string {
 	return "waiting for an answer"
 }
 
-// Approve turns an approval into the call to make. Caller is that of whoever answers; set the rest of the call's options as for any
-// other call. Input and context are those that were approved, whatever the new call says.
+// Approve turns an approval into the call to make. Caller is that of whoever answers; set the rest of the
+// call's options as for any other call. Input and context are those that were approved, whatever the new
+// call says.
 func (s *Suspension) Approve() Call { return s.answer(verdict{approve: true}) }
 
 // Deny turns any suspension into a call that ends with Denied, and spends it. The tool does not run.
 func (s *Suspension) Deny(reason string) Call { return s.answer(verdict{deny: true, reason: reason}) }
 
-// Resume turns a question into the call to make. data is any JSON value, null too. Data that breaks Schema fails with InvalidResume and
-// leaves the suspension as it is (b25).
+// Resume turns a question into the call to make. data is any JSON value, null too. Data that breaks Schema
+// fails with InvalidResume and leaves the suspension as it is (b25).
 func (s *Suspension) Resume(data json.RawMessage) Call {
 	return s.answer(verdict{data: data, hasData: true})
 }

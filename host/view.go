@@ -12,7 +12,8 @@ import (
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
-// View is a form of a call's data. Raw data travel in no other channel than the one that asked for Raw (b12).
+// View is a form of a call's data. Raw data travel in no other channel than the one that asked for Raw
+// (b12).
 type View int
 
 // The views.
@@ -36,10 +37,11 @@ const (
 	PhaseResume     Phase = "resume"
 )
 
-// Transform is the host-wide policy for display and transcript, tried before the tool's own views (X-3, X-4). A nil function has no
-// say. One that returns nil has no opinion. Where something is configured, by the host or by the tool, and makes no form, or fails, a
-// placeholder takes the place of the data, and a delta is left out: never the raw data (X-5, X-6). The functions must be pure: they
-// may be called again, and concurrently.
+// Transform is the host-wide policy for display and transcript, tried before the tool's own views (X-3,
+// X-4). A nil function has no say. One that returns nil has no opinion. Where something is configured, by
+// the host or by the tool, and makes no form, or fails, a placeholder takes the place of the data, and a
+// delta is left out: never the raw data (X-5, X-6). The functions must be pure: they may be called again,
+// and concurrently.
 type Transform struct {
 	Display, Transcript func(ctx context.Context, p Payload) (json.RawMessage, error)
 }
@@ -51,7 +53,8 @@ type Payload struct {
 	Value        json.RawMessage // of an error {"message","data"}, of a delta a JSON string
 }
 
-// toolViews are one tool's views for one audience. An empty one is configured, too: it shows placeholders only.
+// toolViews are one tool's views for one audience. An empty one is configured, too: it shows placeholders
+// only.
 type toolViews map[Phase]*toolView
 
 // toolView makes one form: by rules, or by a function in the plugin.
@@ -72,7 +75,8 @@ func (r *run) form(p Phase, value []byte, made []*pb.DerivedView) json.RawMessag
 	return r.formFor(r.call.View, p, value, made)
 }
 
-// personForm is what the person sees who decides: the approval's view, else the input's, else the display form.
+// personForm is what the person sees who decides: the approval's view, else the input's, else the display
+// form.
 func (r *run) personForm(p Phase, value []byte, made []*pb.DerivedView) json.RawMessage {
 	made = append(made, r.views...)
 	tool := r.entry.views[Display]
@@ -82,7 +86,8 @@ func (r *run) personForm(p Phase, value []byte, made []*pb.DerivedView) json.Raw
 	return r.formFor(Display, p, value, made)
 }
 
-// formFor makes one form of a value: by the host's policy, else by the tool's view, else raw with sensitive values masked.
+// formFor makes one form of a value: by the host's policy, else by the tool's view, else raw with sensitive
+// values masked.
 func (r *run) formFor(v View, p Phase, value []byte, made []*pb.DerivedView) json.RawMessage {
 	if v == Raw || value == nil && p == PhaseOutput {
 		return value
@@ -106,7 +111,7 @@ func (r *run) formFor(v View, p Phase, value []byte, made []*pb.DerivedView) jso
 	}
 	out, err := tool[p].apply(v, p, value, made)
 	if err != nil {
-		r.host.log.Warn("view failed", "tool", r.call.Tool, "call", r.call.ID, "phase", p, "error", err)
+		r.host.log.Warn("view failed", "tool", r.call.Tool, "call", r.call.ID, "phase", p, "error", r.maskText(err.Error()))
 		return placeholder(p)
 	}
 	return out
@@ -160,7 +165,8 @@ func placeholder(p Phase) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"message":"Tool %s payload unavailable"}`, p))
 }
 
-// masked is the value with sensitive parts masked (b15). In an output without a schema, a string that equals a sensitive input is masked, too.
+// masked is the value with sensitive parts masked (b15). In an output without a schema, a string that
+// equals a sensitive input is masked, too.
 func (r *run) masked(p Phase, value []byte) json.RawMessage {
 	s := r.entry.schemaOf(p)
 	if s.Sensitive() {
@@ -178,10 +184,11 @@ func (r *run) masked(p Phase, value []byte) json.RawMessage {
 
 // secrets are the sensitive strings of the input that are long enough to be told from chance.
 func (r *run) secrets() []string {
-	if r.entry == nil || r.input == nil || !r.entry.input.Sensitive() {
+	input := r.seen.Load()
+	if r.entry == nil || input == nil || !r.entry.input.Sensitive() {
 		return nil
 	}
-	return r.entry.input.SensitiveStrings(r.input, minSecret)
+	return r.entry.input.SensitiveStrings(input, minSecret)
 }
 
 const minSecret = 6
@@ -224,7 +231,8 @@ func (r *run) emitDelta(ctx context.Context, text string) {
 	r.emit(ctx, InputDelta{r.head(), text})
 }
 
-// showDelta tells whoever watches of a piece of the input, unless it may show what must not be seen: then it is left out.
+// showDelta tells whoever watches of a piece of the input, unless it may show what must not be seen: then
+// it is left out.
 func (r *run) showDelta(ctx context.Context, text string) {
 	if r.running == nil {
 		return
@@ -248,18 +256,35 @@ func (r *run) showDelta(ctx context.Context, text string) {
 		return
 	}
 	out, err := r.transformed(policy, PhaseInputDelta, quoted)
+	if (out != nil || err != nil) && !r.deltaSaid.Swap(true) && err != nil {
+		r.host.log.Warn("transform failed", "tool", r.call.Tool, "call", r.call.ID, "phase", PhaseInputDelta, "error", err)
+	}
 	var shown string
 	if err == nil && out != nil && json.Unmarshal(out, &shown) == nil {
 		r.emitDelta(ctx, shown)
 	}
 }
 
-// showDeltaView takes the plugin's view of a piece of the input.
+// showDeltaView takes the plugin's view of a piece of the input, if the host's policy has said nothing of any piece (X-4).
 func (r *run) showDeltaView(ctx context.Context, d *pb.DeltaView) {
-	if r.running == nil || audienceViews[d.GetAudience()] != r.call.View || r.call.View == Raw || d.GetSuppress() || d.GetFailed() || r.host.transform(r.call.View) != nil {
+	if r.running == nil || audienceViews[d.GetAudience()] != r.call.View || r.call.View == Raw || d.GetSuppress() || d.GetFailed() || r.deltaSaid.Load() {
 		return
 	}
 	r.emitDelta(ctx, string(d.GetText()))
+}
+
+// hides reports whether views are configured for whoever watches, so that no text may quote a value beside them.
+func (r *run) hides() bool {
+	v := r.call.View
+	return v != Raw && (r.host.transform(v) != nil || r.entry.views[v] != nil)
+}
+
+// warningsForm are the warnings of a result as the call's view may show them: their texts may quote the output.
+func (r *run) warningsForm(warnings []string) []string {
+	if len(warnings) == 0 || !r.hides() {
+		return warnings
+	}
+	return []string{fmt.Sprintf("Tool warnings unavailable: %d", len(warnings))}
 }
 
 // errorForm is an error as the call's view may show it.
@@ -271,9 +296,14 @@ func (r *run) errorForm(e *Error, made []*pb.DerivedView) *Error {
 	if o, ok := errors.AsType[*OutputError](e.Err); ok {
 		shown.Err = o.Err // without the output
 	}
-	policy, tool := r.host.transform(r.call.View), r.entry.views[r.call.View]
+	if !r.hides() {
+		return &shown
+	}
+	if s, ok := errors.AsType[*SchemaError](e.Err); ok {
+		shown.Err = s.unquoted()
+	}
 	t, failed := errors.AsType[*ToolError](e.Err)
-	if !failed || policy == nil && tool == nil {
+	if !failed {
 		return &shown
 	}
 	value, err := json.Marshal(struct {

@@ -41,9 +41,10 @@ type Call struct {
 	partial  partialjson.Reader // of the input's text; its memory is the text
 }
 
-// InputSoFar is the input's text so far as valid JSON, for OnInputDelta: open strings and containers are closed, and a member whose value has
-// not begun is left out, so that every string is the beginning of the final one. It is "null" before anything is readable. It
-// copies the text: ask for it when it is worth that, not at every piece of a long input. Without OnInputDelta there is none, and it is nil.
+// InputSoFar is the input's text so far as valid JSON, for OnInputDelta: open strings and containers are
+// closed, and a member whose value has not begun is left out, so that every string is the beginning of the
+// final one. It is "null" before anything is readable. It copies the text: ask for it when it is worth
+// that, not at every piece of a long input. Without OnInputDelta there is none, and it is nil.
 func (c *Call) InputSoFar() json.RawMessage {
 	if c.tool == nil || c.tool.inputDelta == nil {
 		return nil

@@ -199,3 +199,19 @@ func TestAP3_PredicateErrorMeansAsk(t *testing.T) {
 	c.send(&pb.Frame{Body: &pb.Frame_Run{Run: &pb.Run{}}})
 	c.output()
 }
+
+func TestR15_TheMappingHasASpan(t *testing.T) {
+	h := serveTools(t, Tool[nothing, string]{
+		ID: "t", Description: "d",
+		Execute:       func(context.Context, *Call, nothing) (string, error) { return "real", nil },
+		ToModelOutput: func(context.Context, nothing, string) (ModelOutput, error) { return ModelOutput{}, errors.New("why") },
+	})
+	traced := h.open("t", "{}", func(o *pb.Open) { o.Model, o.Traceparent = true, "00-a-b-01" })
+	if s := traced.recv().GetSpan(); s.GetName() != "tool output mapping" || s.GetError() != "why" || s.GetEndNs() < s.GetStartNs() {
+		t.Errorf("span = %v", s)
+	}
+	if out := traced.output(); out.GetDerived().GetModelError() != "why" {
+		t.Errorf("output = %v", out)
+	}
+	h.open("t", "{}", func(o *pb.Open) { o.Model = true }).output() // without a trace nothing comes before it
+}

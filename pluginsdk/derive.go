@@ -23,7 +23,7 @@ func (c *Call) derive(out any, model bool, wanted []pb.Audience) *pb.Derived {
 	if !model || c.tool.modelOutput == nil {
 		return d
 	}
-	err := guard("ToModelOutput", func() error {
+	err := c.mapping(func() error {
 		m, err := c.tool.modelOutput(c.ctx, c.input, out)
 		if err != nil {
 			return err
@@ -36,6 +36,15 @@ func (c *Call) derive(out any, model bool, wanted []pb.Audience) *pb.Derived {
 		d.Model, d.ModelError = nil, orElse(cut(err.Error(), maxErrorText), "failed")
 	}
 	return d
+}
+
+// mapping runs f, which makes what the model is shown, under a span of its own if the call is traced.
+func (c *Call) mapping(f func() error) error {
+	guarded := func(context.Context) error { return guard("ToModelOutput", f) }
+	if c.open.GetTraceparent() == "" {
+		return guarded(c.ctx)
+	}
+	return c.Span(c.ctx, "tool output mapping", guarded)
 }
 
 // undone is d without anything in it, for a reason that holds for all of it.

@@ -14,9 +14,10 @@ import (
 
 // process serves the inherited connection and announces it in go-plugin's handshake.
 //
-// It speaks that handshake itself and does not call go-plugin's Serve, which would listen on a socket that nobody may use,
-// swap os.Stdout and os.Stderr for pipes that lose what is printed (O4, O5), and register reflection and
-// services that no host of ours calls (S10). The inherited connection is the only way in, so nobody but the host can call (S6).
+// It speaks that handshake itself and does not call go-plugin's Serve, which would listen on a socket that
+// nobody may use, swap os.Stdout and os.Stderr for pipes that lose what is printed (O4, O5), and register
+// reflection and services that no host of ours calls (S10). The inherited connection is the only way in, so
+// nobody but the host can call (S6).
 type process struct {
 	conn *hostConn
 	grpc *grpc.Server
@@ -42,8 +43,8 @@ func (p *process) serve() {
 	_ = p.grpc.Serve(p.conn.listener())
 }
 
-// handshake is go-plugin's line: its core protocol version, ours, an address and the kind of RPC. The host checks the versions. The
-// address only has to look like one: the connection is there already.
+// handshake is go-plugin's line: its core protocol version, ours, an address and the kind of RPC. The host
+// checks the versions. The address only has to look like one: the connection is there already.
 func handshake() string { return fmt.Sprintf("1|%d|unix|inherited|grpc\n", wire.Version) }
 
 // hostVariables are the host's words to this process, which children must not inherit (S4).

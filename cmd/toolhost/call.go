@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,15 +17,22 @@ const callLong = `Call a tool and print its output as the tool returned it, with
 INPUT is JSON; if it is omitted the input is {}, and - reads it from stdin. With
 --stream, stdin is forwarded piece by piece as it arrives, as a model writes it.
 
+A call that needs an approval is asked about on the terminal, if stderr is one.
+--approve and --deny answer the first question of the call in advance. A call
+that still waits ends with exit code 9, and what it waits for is printed as JSON,
+or written to --save, for toolhost resume; with --events it is in the last event.
+With --save nothing is asked.
+
 Exit codes: 0 ok, 1 internal, 2 usage, 3 no such tool, 4 invalid input,
 5 invalid output, 6 denied, 7 the tool failed, 8 the plugin is not available,
-9 suspended, 10 timed out, 130 cancelled.`
+9 suspended or waiting for an approval, 10 timed out, 130 cancelled.`
 
 // callFlags are the flags of the call command.
 type callFlags struct {
-	stream, events, raw bool
-	context             string
-	timeout             time.Duration
+	jobFlags
+	stream, approve bool
+	context, deny   string
+	denied          bool // --deny was given, perhaps without a reason
 }
 
 func (a *app) callCommand() *cobra.Command {
@@ -36,7 +42,8 @@ func (a *app) callCommand() *cobra.Command {
 		Short: "Call a tool",
 		Long:  callLong,
 		Example: `  toolhost call weather '{"location":"Berlin"}'
-  echo '{"location":"Berlin"}' | toolhost call weather - --timeout 10s`,
+  echo '{"location":"Berlin"}' | toolhost call weather - --timeout 10s
+  toolhost call delete '{"path":"x"}' --save waiting.json; toolhost resume waiting.json --approve`,
 		Args:              wants(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,23 +56,22 @@ func (a *app) callCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&f.stream, "stream", false, "forward stdin as input deltas as it arrives")
-	flags.BoolVar(&f.events, "events", false, "print one JSON event a line in place of the output")
-	flags.BoolVar(&f.raw, "raw", false, "with --events: the raw form in place of the display form")
 	flags.StringVar(&f.context, "context", "", "request context, a `JSON` object")
-	flags.DurationVar(&f.timeout, "timeout", 0, "give up after `D`, such as 10s; default: the tool's own or the host's limit")
+	flags.BoolVar(&f.approve, "approve", false, "approve the call if it needs an approval")
+	flags.StringVar(&f.deny, "deny", "", "deny the call, for this `REASON`, if it needs an approval or an answer")
+	f.define(flags)
 	return cmd
 }
 
 func (f *callFlags) check(cmd *cobra.Command, args []string) error {
+	f.denied = cmd.Flags().Changed("deny")
 	switch {
 	case f.stream && len(args) == 2 && args[1] != "-":
 		return usagef("call: --stream reads the input from stdin; leave INPUT out")
-	case f.raw && !f.events:
-		return usagef("call: --raw needs --events; without it the output is always the raw one")
-	case cmd.Flags().Changed("timeout") && f.timeout <= 0:
-		return usagef("call: --timeout %s: want a time above zero, such as 10s", f.timeout)
+	case f.approve && f.denied:
+		return usagef("call: --approve and --deny contradict each other")
 	}
-	return nil
+	return f.jobFlags.check(cmd)
 }
 
 func (a *app) call(ctx context.Context, f callFlags, args []string) error {
@@ -83,33 +89,12 @@ func (a *app) call(ctx context.Context, f callFlags, args []string) error {
 			return err
 		}
 	}
-	if f.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.timeout)
-		defer cancel()
-	}
-	if f.raw {
-		call.View = host.Raw
-	}
-	running := h.Start(ctx, call)
+	j := &job{app: a, host: h, flags: f.jobFlags, approve: f.approve, deny: f.denied, reason: f.deny}
+	defer j.end()
 	if f.stream {
-		// Ends at the end of stdin, or with the process: a read that nothing arrives for cannot be taken back.
-		go forward(a.stdin, running)
+		j.feed = func(r *host.Running) { forward(a.stdin, r) }
 	}
-	if err := a.watch(running, args[0], f); err != nil {
-		return err
-	}
-	result, err := running.Result()
-	if err != nil {
-		return err
-	}
-	for _, w := range result.Warnings {
-		a.warn("call %s: %s", args[0], w)
-	}
-	if f.events {
-		return nil
-	}
-	return a.document(result.Output)
+	return j.run(ctx, call)
 }
 
 // input returns the whole input. Of stdin it reads no more than a message can hold, or limit if that is more,
@@ -150,27 +135,4 @@ func forward(stdin io.Reader, running *host.Running) {
 			return
 		}
 	}
-}
-
-// watch prints the events or shows the progress until the call is over. Leaving it early cancels the call.
-func (a *app) watch(running *host.Running, tool string, f callFlags) error {
-	bar := progress{out: a.err, tool: tool}
-	quiet := a.json || f.events && a.out.tty
-	defer bar.done()
-	for e := range running.Events() {
-		if p, ok := e.(host.Progress); ok && !quiet {
-			bar.report(p)
-		}
-		if !f.events {
-			continue
-		}
-		line, err := host.MarshalEvent(e)
-		if err != nil {
-			return err
-		}
-		if err := a.out.JSON(append(line, '\n')); err != nil {
-			return fmt.Errorf("call: stdout: %w", err)
-		}
-	}
-	return nil
 }

@@ -110,17 +110,6 @@ func (a *app) part(name string, text json.RawMessage) error {
 	return a.out.JSON(b.Bytes())
 }
 
-// document writes a JSON text byte for byte, and ends the line.
-func (a *app) document(text json.RawMessage) error {
-	if len(text) == 0 {
-		return nil
-	}
-	if text[len(text)-1] != '\n' {
-		text = append(text[:len(text):len(text)], '\n')
-	}
-	return a.out.JSON(text)
-}
-
 func hints(n host.Annotations) string {
 	var words []string
 	for _, h := range []struct {

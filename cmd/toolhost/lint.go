@@ -170,7 +170,9 @@ func lintedOf(p host.PluginStatus, id string) lintedTool {
 
 func (a *app) showLint(found []linted) error {
 	var rows [][]string
-	add := func(tool, score, rule, path, what string) { rows = append(rows, []string{tool, score, rule, path, what}) }
+	add := func(tool, score, rule, path, what string) {
+		rows = append(rows, []string{tool, score, rule, path, what})
+	}
 	for _, l := range found {
 		for _, t := range l.Tools {
 			name, score := l.Plugin+"/"+t.ID, fmt.Sprint(t.Score)

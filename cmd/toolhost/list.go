@@ -71,12 +71,19 @@ func (a *app) warnFailed(h *host.Host) {
 
 // writeJSON writes v, indented.
 func writeJSON(out *terminal, v any) error {
+	text, err := marshalIndent(v)
+	if err != nil {
+		return err
+	}
+	return out.JSON(text)
+}
+
+// marshalIndent returns v as indented JSON, with a line end.
+func marshalIndent(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	return out.JSON(b.Bytes())
+	err := enc.Encode(v)
+	return b.Bytes(), err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
@@ -22,6 +23,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"toolhost":            main,
 		"toolplugin-fake":     func() { exitAtOnce(); fakePlugin() },
+		"toolplugin-asking":   func() { exitAtOnce(); askingPlugin() },
 		"toolplugin-hostile":  func() { exitAtOnce(); hostilePlugin() },
 		"toolplugin-evil":     func() { exitAtOnce(); evilPlugin() },
 		"toolplugin-poisoned": func() { exitAtOnce(); poisonedPlugin() },
@@ -161,6 +163,8 @@ func TestScripts(t *testing.T) {
 			"plugin": scriptPlugin,
 			"json":   scriptJSON,
 			"code":   scriptCode,
+			"mode":   scriptMode,
+			"id":     scriptID,
 		},
 	})
 }
@@ -257,6 +261,28 @@ func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
 	if same := found && (args[2] == "*" || got == args[2]); same == neg {
 		ts.Fatalf("%s: %s is %s, want %s\n%s", args[0], args[1], got, args[2], text)
 	}
+}
+
+// mode WANT FILE: compares the permissions of a file, in octal digits.
+func scriptMode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: mode WANT FILE")
+	}
+	info, err := os.Stat(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if got := fmt.Sprintf("%#o", info.Mode().Perm()); got != args[0] {
+		ts.Fatalf("%s has mode %s, want %s", args[1], got, args[0])
+	}
+}
+
+// id FILE: sets $ID to the id of the suspension in a file.
+func scriptID(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: id FILE")
+	}
+	var s host.Suspension
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &s))
+	ts.Setenv("ID", s.ID)
 }
 
 // placeBinary puts the test binary to path: a link if the file system allows, else a copy.

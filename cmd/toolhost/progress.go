@@ -46,7 +46,7 @@ func (p *progress) report(e host.Progress) {
 			_ = p.bar.Set(0)
 		}
 	})
-	if first {
+	if first && p.bar != nil { // not while the terminal is held
 		p.out.stick(p)
 	}
 }

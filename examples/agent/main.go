@@ -1,5 +1,6 @@
-// Agent lets a scripted model use the tools of the plugin directories named on its command line: it offers them, streams the
-// arguments of a call while the model writes them, and asks a person before wordcount runs.
+// Agent lets a scripted model use the tools of the plugin directories named on its command line: it offers
+// them, streams the arguments of a call while the model writes them, and asks a person before wordcount
+// runs.
 package main
 
 import (

@@ -1,9 +1,10 @@
-// Package oteltrace gives a host's spans to OpenTelemetry. It is a package of its own, so that a program that does not import it
-// does not link OpenTelemetry.
+// Package oteltrace gives a host's spans to OpenTelemetry. It is a package of its own, so that a program
+// that does not import it does not link OpenTelemetry.
 //
 //	host.Open(ctx, host.Config{Tracer: oteltrace.New(provider)})
 //
-// Spans are named and attributed as the GenAI conventions do ("execute_tool weather"). Nothing of a call's data is in them.
+// Spans are named and attributed as the GenAI conventions do ("execute_tool weather"). Nothing of a call's
+// data is in them.
 package oteltrace
 
 import (

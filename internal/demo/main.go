@@ -1,5 +1,6 @@
-// Command demo shows toolhost's main job with real plugin processes: it lists tools, streams the arguments of a call, fetches a
-// page, kills a plugin in the middle of a call and makes the next call work. "make demo" builds what it needs and runs it.
+// Command demo shows toolhost's main job with real plugin processes: it lists tools, streams the arguments
+// of a call, fetches a page, kills a plugin in the middle of a call and makes the next call work. "make
+// demo" builds what it needs and runs it.
 //
 // Without -live the plugins talk to recorded upstreams on loopback, which demo starts and ends.
 package main
@@ -135,7 +136,8 @@ func fetch(ctx context.Context, h *host.Host, page string) error {
 	return nil
 }
 
-// kill ends the weather plugin's process while a call runs. The recorded upstream never answers for this place; a real one may, but not before the kill.
+// kill ends the weather plugin's process while a call runs. The recorded upstream never answers for this
+// place; a real one may, but not before the kill.
 func kill(ctx context.Context, h *host.Host) error {
 	r := h.Start(ctx, host.Call{Tool: "weather", ID: "call-4", Input: json.RawMessage(`{"location":"forecast-fault-slow"}`)})
 	pid := 0

@@ -1,5 +1,5 @@
-// Package plugintest runs an author's tools through the real host, in memory or as a real process, so that a test sees what
-// a user of the tool sees: schemas, defaults, validation, deadlines, events and errors.
+// Package plugintest runs an author's tools through the real host, in memory or as a real process, so that
+// a test sees what a user of the tool sees: schemas, defaults, validation, deadlines, events and errors.
 //
 //	func TestGreet(t *testing.T) {
 //		h := plugintest.Open(t, greet)
@@ -43,8 +43,8 @@ func Open(t testing.TB, tools ...pluginsdk.Definition) *host.Host {
 	return Config{}.Open(t, tools...)
 }
 
-// Open runs tools in this process, over the same gRPC service and through the same host as a real plugin. Tools that cannot be
-// registered fail the test with the reason.
+// Open runs tools in this process, over the same gRPC service and through the same host as a real plugin.
+// Tools that cannot be registered fail the test with the reason.
 func (c Config) Open(t testing.TB, tools ...pluginsdk.Definition) *host.Host {
 	t.Helper()
 	lis := bufconn.Listen(1 << 20)
@@ -74,8 +74,9 @@ func (c Config) Binary(t testing.TB, path string) *host.Host {
 	return c.host(t, host.Plugin{Path: path, Settings: c.Settings, Env: c.Env, Sandbox: c.Sandbox})
 }
 
-// Build builds the main package in dir (as go build understands it, from the test's working directory) and returns the plugin
-// binary's path, in a directory that is removed when the test ends. A failure fails the test with the compiler's words.
+// Build builds the main package in dir (as go build understands it, from the test's working directory) and
+// returns the plugin binary's path, in a directory that is removed when the test ends. A failure fails the
+// test with the compiler's words.
 func Build(t testing.TB, dir, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), wire.BinaryPrefix+name)

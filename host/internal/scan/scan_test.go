@@ -115,11 +115,11 @@ var harmless = []string{
 	"Gives the temperature in °C and the resistance in kΩ; the step is 5 µs.",
 	"Übersetzt Text ins Deutsche, naïve façade inclusive.",
 	"Переводит текст на русский язык.",
-	"این ابزار متن را ترجمه می‌کند.", // with a joiner that the spelling needs
+	"این ابزار متن را ترجمه می\u200cکند.", // with a joiner that the spelling needs
 	"यह उपकरण पाठ का अनुवाद करता है।",
 	"將文字翻譯成中文。テキストを翻訳します。",
 	"Rates a film from ⭐️ to ⭐️⭐️⭐️⭐️⭐️, 1️⃣ is the least.",
-	"Adds a reaction such as 👍🏽, ❤️, 👩‍👩‍👧 or 🏴󠁧󠁢󠁥󠁮󠁧󠁿.",
+	"Adds a reaction such as 👍🏽, ❤️, 👩\u200d👩\u200d👧 or 🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f.",
 	"Marks the text as a system message. Roles are system, user and assistant.",
 	"Waits until approval is given in the review tool.",
 	"Runs the command after the user has confirmed it.",
