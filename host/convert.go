@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/host/internal/scan"
 	"github.com/toolhost/toolhost/host/internal/schema"
 	"github.com/toolhost/toolhost/host/internal/view"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
@@ -56,6 +57,7 @@ type entry struct {
 	outputViews   []pb.Audience      // that a function in the plugin makes of anything
 	slots         chan struct{}      // nil: no limit
 	hash          string             // of the definition
+	scanned       scan.Report        // of the definition
 }
 
 // program is the hash of the manifest that the tool comes with.
@@ -64,7 +66,7 @@ func (e *entry) program() string {
 	if m == nil {
 		return ""
 	}
-	return hex.EncodeToString(m.hash[:])
+	return m.digest()
 }
 
 // derives reports whether the plugin makes forms of an output.
@@ -192,7 +194,9 @@ func newEntry(p *plugin, t *pb.Tool) (*entry, error) {
 	if e.reqContext != nil {
 		e.contextKeys = propertyNames(t.GetRequestContextSchema())
 	}
-	return e, nil
+	var err error
+	e.scanned, err = scanTool(t)
+	return e, err
 }
 
 // hashTool is the hash of a definition, which an approval binds (T24).
@@ -304,7 +308,7 @@ func checkTexts(t *pb.Tool) error {
 	}
 	for _, s := range []string{t.GetTitle(), t.GetDescription()} {
 		if !utf8.ValidString(s) || strings.ContainsFunc(s, hidden) {
-			return fmt.Errorf("control or invisible characters in the title or description")
+			return fmt.Errorf("control characters in the title or description")
 		}
 	}
 	return nil
@@ -332,16 +336,8 @@ func checkJSON(t *pb.Tool) error {
 	return nil
 }
 
-// hidden reports characters that no title or description needs and that hide or reorder text.
-func hidden(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case unicode.IsControl(r), r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069, r >= 0xE0000 && r <= 0xE007F:
-		return true
-	}
-	return false
-}
+// hidden reports control characters, which no title or description needs. What else cannot be seen, scanTool finds.
+func hidden(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }
 
 var callbackNames = map[pb.Callback]string{
 	pb.Callback_CALLBACK_INPUT_START:     "onInputStart",

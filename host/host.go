@@ -21,19 +21,20 @@ import (
 // Config configures a host. It is plain data; the zero value plus Dirs works. It must not be changed after
 // Open.
 type Config struct {
-	Dirs      []string          // searched for toolplugin-* (see Discover)
-	Plugins   []Plugin          // named one by one; they win over found ones of the same name
-	Tools     map[string]string // extra names: alias -> tool id or plugin/id (N-1)
-	Limits    Limits            // every deadline and size; zero fields are the defaults
-	StateDir  string            // if empty, the user's state directory (design section 6)
-	Hooks     []Hook            // Before in this order, After in reverse; Call.Hooks nest inside
-	Policy    Policy            // allow, ask or deny by rules; if zero, allow
-	Early     Early             // when pieces of an input may reach a plugin; if zero, EarlyDecided
-	Transform *Transform        // host-wide display and transcript policy, tried before the tools' own views; if nil, none
-	Keys      [][]byte          // suspension keys of 32 bytes, newest first; if empty, one is made in StateDir at the first suspension
-	Tracer    Tracer            // receives spans; if nil, none are made
-	Eager     bool              // if true, Open waits until every plugin is ready or failed; if false, a plugin is asked for its tools when they are first needed
-	Logger    *slog.Logger      // the host's log and the plugins'; if nil, discards
+	Dirs        []string          // searched for toolplugin-* (see Discover)
+	Plugins     []Plugin          // named one by one; they win over found ones of the same name
+	Tools       map[string]string // extra names: alias -> tool id or plugin/id (N-1)
+	Limits      Limits            // every deadline and size; zero fields are the defaults
+	StateDir    string            // if empty, the user's state directory (design section 6)
+	Hooks       []Hook            // Before in this order, After in reverse; Call.Hooks nest inside
+	Policy      Policy            // allow, ask or deny by rules; if zero, allow
+	Early       Early             // when pieces of an input may reach a plugin; if zero, EarlyDecided
+	Definitions Definitions       // what becomes of tools whose definitions seem to speak to the model; if zero, DefinitionsWarn
+	Transform   *Transform        // host-wide display and transcript policy, tried before the tools' own views; if nil, none
+	Keys        [][]byte          // suspension keys of 32 bytes, newest first; if empty, one is made in StateDir at the first suspension
+	Tracer      Tracer            // receives spans; if nil, none are made
+	Eager       bool              // if true, Open waits until every plugin is ready or failed; if false, a plugin is asked for its tools when they are first needed
+	Logger      *slog.Logger      // the host's log and the plugins'; if nil, discards
 }
 
 // Plugin says how to start one plugin, or how to reach a running one.
@@ -125,7 +126,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 			host: h, cfg: p, lim: p.Limits.over(cfg.Limits).withDefaults(), log: h.log.With("plugin", p.Name), state: Discovered,
 		})
 	}
-	h.registry.Store(newRegistry(nil, nil))
+	h.registry.Store(newRegistry(nil, nil, nil))
 	if cfg.Eager {
 		h.learn(ctx)
 	}
@@ -213,13 +214,15 @@ func (h *Host) publish() {
 	h.publishM.Lock()
 	defer h.publishM.Unlock()
 	before := h.registry.Load()
-	r := newRegistry(h.plugins, h.cfg.Tools)
+	now := registered(h.plugins)
+	r := newRegistry(now, h.cfg.Tools, h.review(now))
 	h.registry.Store(r)
-	for _, clash := range r.clash {
-		if !slices.Contains(before.clash, clash) {
-			h.log.Warn("names clash", "clash", clash)
+	for _, c := range r.clash {
+		if !slices.Contains(before.clash, c) {
+			h.log.Warn("names clash", "clash", c.text)
 		}
 	}
+	h.logReviews(before.reviews, r.reviews)
 }
 
 // Tools yields the tools by name: each under its shortest name, and every alias. It starts the plugins that
@@ -232,6 +235,7 @@ func (h *Host) Tools() iter.Seq[Tool] { return h.ToolsFor(Caller{}) }
 func (h *Host) ToolsFor(caller Caller) iter.Seq[Tool] {
 	return func(yield func(Tool) bool) {
 		h.learn(h.life)
+		h.recheck()
 		for _, row := range h.registry.Load().listed {
 			if h.visible(row.entry, caller) && !yield(row.tool) {
 				return
@@ -252,7 +256,7 @@ func (h *Host) Tool(name string) (Tool, bool) {
 		return Tool{}, false
 	}
 	t := e.tool
-	t.Name = name
+	t.Name, t.Findings = name, h.registry.Load().reviews[e].Findings
 	return t, true
 }
 
@@ -262,6 +266,7 @@ func (h *Host) find(ctx context.Context, name string) *entry {
 		return e
 	}
 	h.learn(ctx)
+	h.recheck()
 	return h.registry.Load().byName[name]
 }
 

@@ -56,6 +56,10 @@ func servePlugin() {
 		pluginsdk.Serve(badTools()...)
 	case "other":
 		pluginsdk.Serve(otherTools()...)
+	case "poisoned":
+		pluginsdk.Serve(poisonedTools()...)
+	case "alike":
+		pluginsdk.Serve(tool("p1ain", func(context.Context, *pluginsdk.Call, struct{}) (string, error) { return "alike", nil }))
 	case "names":
 		pluginsdk.Serve(namedTools()...)
 	default:

@@ -41,6 +41,11 @@ func (h *Host) whyNot(caller Caller, name string) []string {
 				why = append(why, fmt.Sprintf("plugin %s has it, but it was refused: %s", p.Name, t.Reason))
 			}
 		}
+		for _, t := range p.Findings {
+			if t.Held && (t.Tool == name || p.Name+"/"+t.Tool == name) {
+				why = append(why, fmt.Sprintf("plugin %s has it, but its definition has findings and waits for a person: see toolhost lint", p.Name))
+			}
+		}
 		if p.Error != "" && len(p.Tools) == 0 {
 			why = append(why, fmt.Sprintf("plugin %s: %s: %s", p.Name, p.State, p.Error))
 		}

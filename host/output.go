@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolhost/toolhost/host/internal/scan"
 	"github.com/toolhost/toolhost/host/internal/schema"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
@@ -32,12 +33,16 @@ func (r *run) result(output []byte, d *pb.Derived) *Result {
 	res := &Result{Output: output, Repairs: r.repairs, Duration: time.Since(r.begun)}
 	res.Display = r.formFor(Display, PhaseOutput, output, d.GetViews())
 	res.Transcript = r.formFor(Transcript, PhaseOutput, output, d.GetViews())
-	res.Model = modelOutput(output, d)
+	var unseen int
+	res.Model, unseen = modelOutput(output, d).visible()
 	switch {
 	case d.GetModelError() != "":
 		res.Warnings = append(res.Warnings, "toModelOutput failed, so the model gets the raw output: "+r.maskText(d.GetModelError()))
 	case d == nil && r.entry.wants[pb.Callback_CALLBACK_MODEL_OUTPUT]:
 		res.Warnings = append(res.Warnings, "the plugin made no form for the model, so it gets the raw output")
+	}
+	if unseen > 0 {
+		res.Warnings = append(res.Warnings, fmt.Sprintf("%d characters that nobody sees were taken out of the form for the model", unseen))
 	}
 	return res
 }
@@ -153,6 +158,7 @@ func (e *Error) Model() ModelOutput {
 	}
 	text, err := json.Marshal(envelope)
 	if err == nil {
+		text, _ = scan.StripJSON(text)
 		text, err = json.Marshal(string(text))
 	}
 	if err != nil {

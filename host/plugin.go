@@ -41,6 +41,10 @@ type PluginStatus struct {
 	NextStart time.Time `json:"nextStart,omitzero"`  // when it may start again
 	Uncovered []string  `json:"uncovered,omitempty"` // what of its sandbox this machine cannot give
 	BadTools  []BadTool `json:"badTools,omitempty"`  // tools that were refused at registration
+
+	Manifest string         `json:"manifest,omitempty"` // hash of what it registered last, in hex
+	Findings []ToolFindings `json:"findings,omitempty"` // its tools whose definitions may speak to the model (T16)
+	Clashes  []string       `json:"clashes,omitempty"`  // what of its tools' names clashes with, or looks like, another's (T18)
 }
 
 // BadTool is a tool that was refused at registration.
@@ -279,9 +283,18 @@ func (p *plugin) status() PluginStatus {
 		s.PID = pr.os.PID()
 	}
 	if m := p.manifest.Load(); m != nil {
-		s.SDK, s.Version, s.BadTools = m.sdk, m.version, m.bad
+		s.SDK, s.Version, s.BadTools, s.Manifest = m.sdk, m.version, m.bad, m.digest()
+		r := p.host.registry.Load()
 		for _, e := range m.tools {
 			s.Tools = append(s.Tools, e.tool.ID)
+			if f, ok := r.reviews[e]; ok {
+				s.Findings = append(s.Findings, f)
+			}
+		}
+		for _, c := range r.clash {
+			if c.plugin == p.cfg.Name {
+				s.Clashes = append(s.Clashes, c.text)
+			}
 		}
 	}
 	return s

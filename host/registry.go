@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/toolhost/toolhost/host/internal/scan"
 )
 
 // registry is an immutable snapshot of what can be called. It is replaced as a whole whenever a plugin
@@ -11,19 +13,46 @@ import (
 type registry struct {
 	byName map[string]*entry // ids, aliases, and plugin/id of every tool
 	listed []row             // one a tool, under its shortest name, and one an alias; by name
-	clash  []string          // what could not be given its name
+	clash  []clash           // what could not be given its name, and names that look alike (T18)
+
+	reviews map[*entry]ToolFindings // the tools with findings; those that are held have no name
+	looks   map[string]named        // by skeleton, the first name that looks so
 }
 
-// newRegistry builds the snapshot from the plugins, which are sorted by name, and the aliases.
-func newRegistry(plugins []*plugin, aliases map[string]string) *registry {
-	r := &registry{byName: map[string]*entry{}}
+// clash is something about names that a person should know.
+type clash struct{ plugin, text string }
+
+// named is a name and the tool that it stands for.
+type named struct {
+	name string
+	tool *entry
+}
+
+// registration is what a plugin registered last.
+type registration struct {
+	plugin   *plugin
+	manifest *manifest
+}
+
+// registered reads once what every plugin registered last, so that what is reviewed is what is listed.
+func registered(plugins []*plugin) (all []registration) {
 	for _, p := range plugins {
-		m := p.manifest.Load()
-		if m == nil {
-			continue
+		if m := p.manifest.Load(); m != nil {
+			all = append(all, registration{p, m})
 		}
-		for _, e := range m.tools {
-			r.add(p.cfg.Name, e)
+	}
+	return all
+}
+
+// newRegistry builds the snapshot from what the plugins registered, by their names, the aliases, and what the scan of
+// the definitions found.
+func newRegistry(plugins []registration, aliases map[string]string, reviews map[*entry]ToolFindings) *registry {
+	r := &registry{byName: map[string]*entry{}, reviews: reviews, looks: map[string]named{}}
+	for _, p := range plugins {
+		for _, e := range p.manifest.tools {
+			if !reviews[e].Held {
+				r.add(p.plugin.cfg.Name, e)
+			}
 		}
 	}
 	names := make([]string, 0, len(aliases))
@@ -43,8 +72,10 @@ func (r *registry) add(plugin string, e *entry) {
 	full := plugin + "/" + e.tool.ID
 	name := e.tool.ID
 	if first, taken := r.byName[name]; taken {
-		r.clash = append(r.clash, fmt.Sprintf("tool %s of plugin %s is callable as %s only: plugin %s has that id", name, plugin, full, first.tool.Plugin))
+		r.clash = append(r.clash, clash{plugin, fmt.Sprintf("tool %s of plugin %s is callable as %s only: plugin %s has that id", name, plugin, full, first.tool.Plugin)})
 		name = full
+	} else {
+		r.look("tool "+name+" of plugin "+plugin, name, e)
 	}
 	r.byName[full] = e
 	r.byName[name] = e
@@ -58,11 +89,30 @@ func (r *registry) alias(alias, target string) {
 		return // the plugin may not be there yet, or failed
 	}
 	if held, taken := r.byName[alias]; taken {
-		r.clash = append(r.clash, fmt.Sprintf("alias %s for %s is not used: tool %s/%s has that name", alias, target, held.tool.Plugin, held.tool.ID))
+		r.clash = append(r.clash, clash{e.tool.Plugin, fmt.Sprintf("alias %s for %s is not used: tool %s/%s has that name", alias, target, held.tool.Plugin, held.tool.ID)})
 		return
 	}
+	r.look("alias "+alias+" for "+target, alias, e)
 	r.byName[alias] = e
 	r.list(alias, e)
+}
+
+// look reports a name that looks like one that another tool has (T18). Both can be called. Aliases of one tool may look
+// alike.
+func (r *registry) look(what, name string, e *entry) {
+	shape, folded := scan.Skeletons(name)
+	for _, skeleton := range []string{"shape " + shape, "folded " + folded} {
+		first, taken := r.looks[skeleton]
+		if !taken {
+			r.looks[skeleton] = named{name, e}
+			continue
+		}
+		if first.tool == e {
+			continue
+		}
+		r.clash = append(r.clash, clash{e.tool.Plugin, fmt.Sprintf("%s looks like %s of plugin %s: look which one is meant", what, first.name, first.tool.tool.Plugin)})
+		return
+	}
 }
 
 // row is one listed tool.
@@ -73,6 +123,6 @@ type row struct {
 
 func (r *registry) list(name string, e *entry) {
 	t := e.tool
-	t.Name = name
+	t.Name, t.Findings = name, r.reviews[e].Findings
 	r.listed = append(r.listed, row{t, e})
 }

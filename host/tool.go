@@ -35,6 +35,8 @@ type Tool struct {
 	Idempotent      bool          `json:"idempotent,omitempty"`      // its own word; believed only of trusted plugins
 	Callbacks       []string      `json:"callbacks,omitempty"`       // the author's functions that the host calls, such as "onInputDelta"
 	Views           []string      `json:"views,omitempty"`           // such as "display output-available: rules"
+
+	Findings []Finding `json:"findings,omitempty"` // what in its definition may speak to the model (T16)
 }
 
 // Annotations are MCP's hints about a tool. A nil pointer says nothing. They are the plugin's own word.

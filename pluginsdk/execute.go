@@ -118,10 +118,7 @@ func (c *Call) approve(run bool) error {
 func (c *Call) sendAsked() error {
 	asked := &pb.Asked{}
 	if c.open.GetAsk() {
-		var err error
-		if asked, err = c.needsApproval(c.input); err != nil {
-			return err
-		}
+		asked = c.needsApproval(c.input)
 	}
 	asked.Views = c.views(c.open.GetViews(), viewed{in: c.input}, pb.Phase_PHASE_INPUT, pb.Phase_PHASE_APPROVAL)
 	if data := c.resumed.GetData(); data != nil {
@@ -136,24 +133,23 @@ func (c *Call) sendAsked() error {
 	return err
 }
 
-// needsApproval fails for a panic only. An error of the author's goes to the host, which then asks (AP-3).
-func (c *Call) needsApproval(in any) (*pb.Asked, error) {
-	if c.tool.needsApproval == nil {
-		return &pb.Asked{}, nil
-	}
+// needsApproval asks the author. An error or a panic goes to the host, which then asks a person (AP-3).
+func (c *Call) needsApproval(in any) *pb.Asked {
 	asked := &pb.Asked{}
+	if c.tool.needsApproval == nil {
+		return asked
+	}
 	err := guard("NeedsApproval", func() (err error) {
 		asked.Needed, err = c.tool.needsApproval(c.ctx, c, in)
 		return err
 	})
-	var p *panicError
-	if errors.As(err, &p) {
-		return nil, err
-	}
 	if err != nil {
 		asked.Needed, asked.Error = true, orElse(cut(err.Error(), maxSmallText), "failed")
 	}
-	return asked, nil
+	if p, panicked := errors.AsType[*panicError](err); panicked {
+		c.logFailure("NeedsApproval", p)
+	}
+	return asked
 }
 
 func (c *Call) announce(in any) {
@@ -321,13 +317,14 @@ func (c *Call) callback(name string, f func() error) {
 	}
 }
 
+// logFailure logs an error of the author's functions. Of a panic it logs the stack and not the value, which may hold what the
+// caller sent and is not to be found in a log (b15, b16); where it is the call's error, the error has it.
 func (c *Call) logFailure(what string, err error) {
-	attrs := []any{slog.String("error", err.Error())}
-	var p *panicError
-	if errors.As(err, &p) {
-		attrs = append(attrs, slog.String("stack", string(p.stack)))
+	if p, panicked := errors.AsType[*panicError](err); panicked {
+		c.Logger().Error(what+" panicked", slog.String("stack", string(p.stack)))
+		return
 	}
-	c.Logger().Error(what+" failed", attrs...)
+	c.Logger().Error(what+" failed", slog.String("error", err.Error()))
 }
 
 // failure is an error whose kind on the wire is known.

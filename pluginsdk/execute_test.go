@@ -156,8 +156,12 @@ func TestC6_PanicEndsOneCallOnly(t *testing.T) {
 		t.Errorf("the stack is in the failure: %v", f)
 	}
 	ask := h.open("ask", "{}", func(o *pb.Open) { o.Ask, o.Run = true, false })
-	if f := ask.failed(); f.GetKind() != pb.FailureKind_FAILURE_KIND_PANIC || f.GetMessage() != "panic in NeedsApproval: in the predicate" {
-		t.Errorf("got %v", f)
+	if a := ask.recv().GetAsked(); !a.GetNeeded() || a.GetError() != "panic in NeedsApproval: in the predicate" { // AP-3
+		t.Errorf("got %v", a)
+	}
+	ask.send(&pb.Frame{Body: &pb.Frame_Run{Run: &pb.Run{}}})
+	if got := string(ask.output().GetOutput()); got != `"ran"` {
+		t.Errorf("after the approval it gave %s", got)
 	}
 	close(release)
 	for _, c := range others {

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 		"toolplugin-asking":   func() { exitAtOnce(); askingPlugin() },
 		"toolplugin-hostile":  func() { exitAtOnce(); hostilePlugin() },
 		"toolplugin-evil":     func() { exitAtOnce(); evilPlugin() },
+		"toolplugin-poisoned": func() { exitAtOnce(); poisonedPlugin() },
 		"toolplugin-crashing": func() { fmt.Fprintln(os.Stderr, "no licence"); os.Exit(3) },
 	})
 }

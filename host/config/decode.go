@@ -28,6 +28,8 @@ type fileJSON struct {
 	Tools   map[string]string     `json:"tools"`
 	Policy  policyJSON            `json:"policy"`
 	Limits  map[string]any        `json:"limits"`
+
+	Definitions host.Definitions `json:"definitions"`
 }
 
 type pluginJSON struct {
@@ -48,7 +50,7 @@ func (d *decoder) file(path string) *File {
 		d.fault("", err.Error())
 		return nil
 	}
-	out := &File{Path: path, Tools: in.Tools}
+	out := &File{Path: path, Tools: in.Tools, Definitions: in.Definitions}
 	for name, p := range in.Plugins {
 		out.Plugins = append(out.Plugins, d.plugin(name, p))
 	}

@@ -1,0 +1,27 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/host"
+)
+
+func TestT16_Definitions(t *testing.T) {
+	for text, want := range map[string]host.Definitions{
+		"": host.DefinitionsWarn, "definitions: warn": host.DefinitionsWarn, "definitions: review": host.DefinitionsReview,
+		"definitions: off": host.DefinitionsOff, // which is no truth value here
+	} {
+		f, err := Parse("toolhost.yaml", []byte(text))
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		} else if got := f.Config().Definitions; got != want {
+			t.Errorf("%q: got %v", text, got)
+		}
+	}
+	for _, text := range []string{"definitions: strict", "definitions: false", "definitions: 1", "definitions: {}"} {
+		if _, err := Parse("toolhost.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "write one of warn review off") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

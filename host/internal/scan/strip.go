@@ -1,0 +1,97 @@
+package scan
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// StripJSON returns a JSON text without the characters in its strings and keys that nobody sees, also where they are
+// written as \u escapes, and how many there were. Emoji, and joiners between letters of a script that needs them,
+// stay. If there are none, it returns text itself and allocates nothing. text is not changed. Two keys that differ
+// in such characters only become the same.
+func StripJSON(text []byte) (stripped []byte, count int) {
+	if visibleBytes(text) {
+		return text, 0
+	}
+	var out []byte
+	from := 0 // not yet in out
+	for i := 0; i < len(text); i++ {
+		if text[i] != '"' {
+			continue
+		}
+		i++
+		i = stripString(text, i, func(start, end int) {
+			out = append(out, text[from:start]...)
+			from = end
+			count++
+		})
+	}
+	if count == 0 {
+		return text, 0
+	}
+	return append(out, text[from:]...), count
+}
+
+// stripString names every hidden character of the JSON string whose first character is at i, and returns where it
+// ends: its quote.
+func stripString(from []byte, i int, hide func(start, end int)) int {
+	t, seen := text{from, true}, sight{}
+	for {
+		n, hidden := seen.step(t, i)
+		if n == 0 {
+			return i
+		}
+		if hidden {
+			hide(i, i+n)
+		}
+		i += n
+	}
+}
+
+// visibleBytes reports texts that need no closer look: ASCII without an escape that names a character.
+func visibleBytes(text []byte) bool {
+	rest := text
+	for ; len(rest) >= 8; rest = rest[8:] {
+		if binary.LittleEndian.Uint64(rest)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	for _, b := range rest {
+		if b >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return !bytes.Contains(text, []byte(`\u`))
+}
+
+// escaped returns the character that the JSON escape at the start of b names, and the escape's length.
+func escaped(b []byte) (r rune, n int) {
+	if len(b) < 2 {
+		return utf8.RuneError, len(b)
+	}
+	if b[1] != 'u' {
+		return rune(b[1]), 2 // a letter in place of a control character: neither hides
+	}
+	r, ok := hex4(b)
+	if !ok {
+		return utf8.RuneError, 2
+	}
+	if low, ok := hex4(b[6:]); ok && utf16.IsSurrogate(r) {
+		if both := utf16.DecodeRune(r, low); both != utf8.RuneError {
+			return both, 12
+		}
+	}
+	return r, 6
+}
+
+// hex4 reads \uXXXX.
+func hex4(b []byte) (rune, bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	return rune(n), err == nil
+}
