@@ -145,7 +145,11 @@ func (r *run) stages(ctx context.Context) (*Result, error) {
 	}
 	if answer != nil {
 		r.begin(ctx, nil)
-		return r.accept(&pb.Output{Output: answer.Output})
+		res, err := r.accept(&pb.Output{Output: answer.Output})
+		if e, bad := errors.AsType[*Error](err); bad {
+			e.Outcome = NotStarted // whatever the hook said, the tool did not run
+		}
+		return res, err
 	}
 	if err := r.decide(ctx); err != nil {
 		return nil, err
