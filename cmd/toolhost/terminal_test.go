@@ -116,3 +116,7 @@ func TestTerminalIsConcurrent(t *testing.T) {
 		t.Errorf("%d lines, want 200", n)
 	}
 }
+
+func progressOf(done, total float64) host.Progress {
+	return host.Progress{Progress: done, Total: total}
+}
