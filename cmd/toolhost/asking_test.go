@@ -61,7 +61,7 @@ func askingPlugin() {
 		}
 		return []byte(`"paid"`), in.trace("ask")
 	}
-	pluginsdk.Serve(publish, destroy, big, ask, bookTool("book", 1), bookTool("twice", 2), questionTool(), leakyTool())
+	pluginsdk.Serve(publish, destroy, big, ask, bookTool("book", 1), bookTool("twice", 2), questionTool(), leakyTool(), fullTool(), echoTool())
 }
 
 // started tells processes apart: in a namespace of its own, each has the same id.
@@ -145,5 +145,25 @@ func leakyTool() pluginsdk.Definition {
 			}
 			return json.Marshal(map[string]string{"token": in.Token})
 		},
+	}
+}
+
+// fullTool has everything that a definition can have.
+func fullTool() pluginsdk.Definition {
+	yes, no := true, false
+	return pluginsdk.Tool[fileIn, json.RawMessage]{
+		ID: "full", Title: "Full", Description: "All there is.\nAnd more.", InputSchema: []byte(fileSchema), OutputSchema: []byte(`{"type":"string"}`),
+		SuspendSchema: []byte(`{"type":"object"}`), ResumeSchema: []byte(`{"type":"object"}`),
+		RequestContextSchema: []byte(`{"type":"object","properties":{"user":{"type":"string"}}}`), Strict: &yes,
+		ProviderOptions: []byte(`{"anthropic":{"cache":true}}`), InputExamples: []fileIn{{File: "x"}}, Background: []byte(`{"enabled":true}`),
+		MCP: pluginsdk.MCP{
+			Annotations: &pluginsdk.Annotations{Title: "MCP full", Destructive: &yes, OpenWorld: &no},
+			Meta:        []byte(`{"a":1}`), Icons: []byte(`[{"src":"data:,x"}]`),
+		},
+		Timeout: 90 * time.Second, MaxConcurrency: 3, OutputMode: pluginsdk.OutputWarn, Idempotent: true, WantsMessages: true,
+		NoRepairs: []string{"number"}, RequireApproval: true,
+		OnResume: func(context.Context, *pluginsdk.Call, json.RawMessage) error { return nil },
+		OnOutput: func(context.Context, *pluginsdk.Call, json.RawMessage) error { return nil },
+		Execute:  func(context.Context, *pluginsdk.Call, fileIn) (json.RawMessage, error) { return []byte(`"x"`), nil },
 	}
 }
