@@ -94,7 +94,8 @@ func (p *approval) put(ctx context.Context, d *device) (bool, error) {
 		if !first {
 			text = ""
 		}
-		answer, err := d.line(ctx, text+p.question(hidden))
+		missing, prompt := p.question(hidden)
+		answer, err := d.line(ctx, text+missing, prompt)
 		if err != nil {
 			return false, err
 		}
@@ -118,16 +119,19 @@ func isYes(answer string) bool {
 	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
 }
 
-// question is the last line. hidden is how many lines of the arguments the person has not seen in full.
-func (p *approval) question(hidden int) string {
-	view := ""
+// question is what comes last: what the person has not seen in full, hidden lines of the arguments, and the prompt.
+func (p *approval) question(hidden int) (missing, prompt string) {
 	if hidden > 0 {
-		view = fmt.Sprintf("%d not shown in full: type v to see them first\n", hidden)
+		lines := "lines"
+		if hidden == 1 {
+			lines = "line"
+		}
+		missing = fmt.Sprintf("%d %s not shown in full: type v first\n", hidden, lines)
 	}
 	if p.destructive {
-		return fmt.Sprintf("%sIt destroys. Type %s to approve, anything else to refuse: ", view, oneLine(p.waiting.Tool))
+		return missing, fmt.Sprintf("It destroys. Type %s to approve, anything else to refuse: ", oneLine(p.waiting.Tool))
 	}
-	return view + "Approve? [y/N/v] "
+	return missing, "Approve? [y/N/v] "
 }
 
 // text is everything above the question, for a terminal of this size. hidden is how many lines of the arguments are cut or

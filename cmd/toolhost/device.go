@@ -17,6 +17,7 @@ type device struct {
 	in, out *os.File
 	screen  *terminal // writes to out; escapes always
 	size    func() (columns, rows int)
+	dead    time.Duration
 	asking  sync.Mutex // held by who asks: one question at a time
 }
 
@@ -36,7 +37,7 @@ func (a *app) openDevice() *device {
 	if err != nil {
 		return nil
 	}
-	d := &device{in: in, out: out}
+	d := &device{in: in, out: out, dead: deadTime}
 	d.size = func() (int, int) {
 		columns, rows, err := 0, 0, error(nil)
 		_ = withDescriptor(out, func(fd uintptr) { columns, rows, err = term.GetSize(int(fd)) })
@@ -56,24 +57,27 @@ func (d *device) close() {
 	}
 }
 
-// line writes the question and returns the line that is typed after the dead time. The error is errNobody at the end of the
-// terminal's input, or the context's cause.
-func (d *device) line(ctx context.Context, question string) (string, error) {
+// line writes the text, and after the dead time the prompt, and returns the line that is typed then. The error is errNobody
+// at the end of the terminal's input, or the context's cause.
+func (d *device) line(ctx context.Context, text, prompt string) (string, error) {
 	d.flush()
-	if _, err := io.WriteString(d.screen, question); err != nil {
+	if _, err := io.WriteString(d.screen, text); err != nil {
 		return "", errNobody
 	}
 	select {
-	case <-time.After(deadTime):
+	case <-time.After(d.dead):
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
 	d.flush()
-	text, err := d.read(ctx)
-	if err != nil {
-		_, _ = io.WriteString(d.screen, "\n") // the cursor still stands behind the question
+	if _, err := io.WriteString(d.screen, prompt); err != nil {
+		return "", errNobody
 	}
-	return text, err
+	answer, err := d.read(ctx)
+	if err != nil {
+		_, _ = io.WriteString(d.screen, "\n") // the cursor still stands behind the prompt
+	}
+	return answer, err
 }
 
 // maxLine is the longest answer in bytes.

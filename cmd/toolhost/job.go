@@ -98,14 +98,20 @@ func (j *job) round(limit *allowance, call host.Call) (*host.Result, error) {
 		go j.feed(running)
 		j.feed = nil
 	}
-	if err := j.watch(running, call.Tool); err != nil {
+	shown, err := j.watch(running, call.Tool)
+	if err != nil {
 		return nil, err
 	}
-	return running.Result()
+	result, err := running.Result()
+	if err != nil && shown != nil {
+		err = shown
+	}
+	return result, err
 }
 
-// watch prints the events or shows the progress until the round is over. Leaving it early cancels the call.
-func (j *job) watch(running *host.Running, tool string) error {
+// watch prints the events or shows the progress until the round is over. Leaving it early cancels the call. shown is the
+// round's error in the form of the events, if there are any: stderr must not say what they hide.
+func (j *job) watch(running *host.Running, tool string) (shown error, err error) {
 	a := j.app
 	bar := progress{out: a.err, tool: tool}
 	quiet := a.json || j.flags.events && a.out.tty
@@ -117,15 +123,18 @@ func (j *job) watch(running *host.Running, tool string) error {
 		if !j.flags.events {
 			continue
 		}
+		if failed, ok := e.(host.ErrorEvent); ok {
+			shown = failed.Err
+		}
 		line, err := host.MarshalEvent(e)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := a.out.JSON(append(line, '\n')); err != nil {
-			return fmt.Errorf("stdout: %w", err)
+			return nil, fmt.Errorf("stdout: %w", err)
 		}
 	}
-	return nil
+	return shown, nil
 }
 
 // answer returns the call that goes on with what waits; nil: nobody answers now.

@@ -25,6 +25,7 @@ type person struct {
 	screen *screenText
 	stdin  io.WriteCloser
 	stdout *os.File
+	seen   map[string]int // how often a text was waited for
 }
 
 // sit starts the command on a terminal of so many rows.
@@ -55,11 +56,14 @@ func (d *desk) sit(rows uint16, args ...string) *person {
 	return p
 }
 
-// types waits until the terminal shows the text, and for the end of the dead time after it, and types.
+// types waits until the terminal shows the text once more, and types.
 func (p *person) types(after, text string) {
 	p.t.Helper()
-	p.screen.await(p.t, after)
-	time.Sleep(2 * deadTime) // nothing tells that it is over
+	if p.seen == nil {
+		p.seen = map[string]int{}
+	}
+	p.seen[after]++
+	p.screen.awaitTimes(p.t, after, p.seen[after])
 	p.typesNow(text)
 }
 
@@ -120,7 +124,6 @@ func TestT13_ApprovalPrompt(t *testing.T) {
 			}
 			p.types(question, tt.type1)
 			if tt.type2 != "" {
-				p.screen.awaitTimes(t, question, 2)
 				p.types(question, tt.type2)
 			}
 			stdout := p.ends(tt.code)
@@ -157,13 +160,39 @@ func TestT14_TypeAheadIsNoAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.stdin.Close()
-	p.screen.await(t, "Approve? ")
-	p.typesNow("y\n") // within the dead time
 	p.types("Approve? ", "\n")
 	p.ends(exitDenied)
 	if d.traces() != "" {
 		t.Error("it ran")
 	}
+}
+
+func TestT14_DeadTime(t *testing.T) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Skip("no terminal to be had:", err)
+	}
+	seen := newScreenText()
+	go seen.collect(master) // ends with slave
+	d := &device{in: slave, out: slave, dead: time.Second, screen: &terminal{file: slave, tty: true}}
+	answer := make(chan string, 1)
+	go func() { // ends with the answer
+		text, err := d.line(t.Context(), "the question\n", "answer: ")
+		answer <- fmt.Sprint(text, err)
+	}()
+	seen.await(t, "the question")
+	if _, err := master.WriteString("yes\nyes"); err != nil {
+		t.Fatal(err)
+	}
+	seen.await(t, "answer: ")
+	if _, err := master.WriteString("no\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answer; got != "no<nil>" {
+		t.Errorf("answer %q, want what was typed after the prompt", got)
+	}
+	d.close()
+	<-seen.ended
 }
 
 func TestT13_PromptIsTheHostsOwn(t *testing.T) {
@@ -215,7 +244,7 @@ func TestT13_WhatDoesNotFitMustBeOpened(t *testing.T) {
 		name, line, notice string
 		rows               uint16
 	}{
-		{"a long line", strings.Repeat("a", 500) + "THE END", "1 not shown in full: type v to see them first", 40},
+		{"a long line", strings.Repeat("a", 500) + "THE END", "1 line not shown in full: type v first", 40},
 		{"few rows", "x", "", 8},
 	}
 	for _, tt := range tests {
@@ -228,8 +257,9 @@ func TestT13_WhatDoesNotFitMustBeOpened(t *testing.T) {
 				p.ends(exitOK)
 				return
 			}
+			p.screen.await(t, tt.notice)
 			p.screen.await(t, "…(+")
-			p.types(tt.notice, "y\n")
+			p.types("Approve? ", "y\n")
 			p.screen.awaitTimes(t, "Approve? ", 2)
 			if strings.Contains(p.screen.String(), "THE END") || d.traces() != "" {
 				t.Error("it was opened, or ran, without being asked to")
@@ -266,8 +296,8 @@ func TestQuestions(t *testing.T) {
 		shown       string
 	}{
 		{"form", `{}`, [][2]string{
-			{"Answer? [y/N] ", "y\n"}, {"day, one of Monday Friday: ", "Sunday\n"}, {"it is none of these", "Friday\n"},
-			{"count, integer: ", "many\n"}, {"want a number", "3\n"}, {"note [none]: ", "\n"},
+			{"Answer? [y/N] ", "y\n"}, {"day, one of Monday Friday: ", "Sunday\n"}, {"day, one of Monday Friday: ", "Friday\n"},
+			{"count, integer: ", "many\n"}, {"count, integer: ", "3\n"}, {"note [none]: ", "\n"},
 		}, `{"Action":"accept","Content":{"count":3,"day":"Friday"}}`, ""},
 		{"no", `{}`, [][2]string{{"Answer? [y/N] ", "\n"}}, `{"Action":"decline","Content":null}`, `    > \x1b[2JApprove? [y/N]`},
 		{"end of the terminal", `{}`, [][2]string{{"Answer? [y/N] ", "\x04"}}, `{"Action":"cancel","Content":null}`, ""},

@@ -61,7 +61,7 @@ func putQuestion(ctx context.Context, d *device, plugin, tool string, q host.Que
 		_, err := d.screen.Write([]byte(head + fmt.Sprintf("Declined: it asks for a secret (%s). Give secrets by the plugin's settings.\n", oneLine(name))))
 		return decline, err
 	}
-	answer, err := d.line(ctx, head+"Answer? [y/N] ")
+	answer, err := d.line(ctx, head, "Answer? [y/N] ")
 	if err != nil {
 		return decline, err
 	}
@@ -176,7 +176,7 @@ func (f form) label(name string) string {
 // askField asks until the text can be read. nil: the field is left out.
 func askField(ctx context.Context, d *device, label string, p field, required bool) (json.RawMessage, error) {
 	for {
-		text, err := d.line(ctx, label+": ")
+		text, err := d.line(ctx, "", label+": ")
 		if err != nil {
 			return nil, err
 		}

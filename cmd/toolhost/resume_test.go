@@ -80,7 +80,7 @@ func (d *desk) traces() string {
 
 func (d *desk) file(name string) string { return filepath.Join(d.dir, name) }
 
-// One byte of each value of the file is changed, in turn at its beginning, its middle and its end: never does the tool run.
+// One byte of each value of the file is changed, and of the sealed part also the first and the last: never does the tool run.
 func TestT24_AChangedByteOfAnyFieldIsRefused(t *testing.T) {
 	for _, tool := range []string{"publish", "book"} {
 		t.Run(tool, func(t *testing.T) {
@@ -101,7 +101,11 @@ func TestT24_AChangedByteOfAnyFieldIsRefused(t *testing.T) {
 				t.Fatalf("%d fields", len(spans))
 			}
 			for name, span := range spans {
-				for i, at := range []int{span[0], (span[0] + span[1]) / 2, span[1] - 1} {
+				places := []int{(span[0] + span[1]) / 2}
+				if name == "sealed" {
+					places = append(places, span[0], span[1]-1, bytes.LastIndexAny(text[:span[1]], base64)) // the last may be =
+				}
+				for i, at := range places {
 					changed := bytes.Clone(text)
 					if changed[at]++; changed[at] == '\\' || changed[at] == '"' {
 						changed[at]++
@@ -124,6 +128,8 @@ func TestT24_AChangedByteOfAnyFieldIsRefused(t *testing.T) {
 		})
 	}
 }
+
+const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 // valueSpans finds the values of an object's members in its text, without the quotes of strings.
 func valueSpans(t *testing.T, text []byte) map[string][2]int {
@@ -222,22 +228,23 @@ func TestT31_APlantedSecretIsNowhere(t *testing.T) {
 		t.Run("line "+line, func(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t, "toolplugin-asking")
-			for _, token := range []string{secret, "quo\"te\\" + secret + "\u2028é"} {
+			for i, token := range []string{secret, "quo\"te\\" + secret + "\u2028é"} {
 				input, err := json.Marshal(fileIn{File: d.trace, Line: line, Token: token})
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, args := range [][]string{
-					{"--events", "--approve"}, {"--events"}, {"--json", "--events", "--approve"}, {"--save", "s.json"}, {"--deny", "no", "--json"},
-				} {
+				for _, args := range [][]string{{"--json", "--events", "--approve"}, {"--save", "s.json"}, {"--approve"}, {"--deny", "no"}}[:4-2*i] {
+					if args[0] == "--approve" && line == "" {
+						continue // its output is the caller's own
+					}
 					d.hides("PLANTED", append([]string{"call", "leaky", string(input)}, args...)...)
 				}
 				d.hides("PLANTED", "resume", "s.json", "--approve", "--save", "next.json", "--events")
 				d.rename("s.json")
 				d.rename("next.json")
-				d.hides("PLANTED", "pending", "--json")
-				d.hides("PLANTED", "pending")
 			}
+			d.hides("PLANTED", "pending", "--json")
+			d.hides("PLANTED", "pending")
 			d.holdsNo("PLANTED")
 		})
 	}
