@@ -29,12 +29,13 @@ type File struct {
 	Policy  host.Policy       // compiles; Source of every rule is file:line
 	Limits  host.Limits       // zero fields were not given
 
+	Early       host.Early       // when pieces of an input may reach a plugin; EarlyDecided if it was not given
 	Definitions host.Definitions // what becomes of tools whose definitions seem to speak to the model
 }
 
 // Config returns a host configuration that holds the file's content and nothing else.
 func (f *File) Config() host.Config {
-	return host.Config{Plugins: f.Plugins, Tools: f.Tools, Policy: f.Policy, Limits: f.Limits, Definitions: f.Definitions}
+	return host.Config{Plugins: f.Plugins, Tools: f.Tools, Policy: f.Policy, Early: f.Early, Limits: f.Limits, Definitions: f.Definitions}
 }
 
 // Load reads the file at path. If it cannot be read, the error is the *fs.PathError of the operating system;

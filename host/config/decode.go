@@ -29,7 +29,13 @@ type fileJSON struct {
 	Policy  policyJSON            `json:"policy"`
 	Limits  map[string]any        `json:"limits"`
 
+	Early       string           `json:"early"`
 	Definitions host.Definitions `json:"definitions"`
+}
+
+// earlyWords are the words of the block early; none is the default.
+var earlyWords = map[string]host.Early{
+	"decided": host.EarlyDecided, "always": host.EarlyAlways, "never": host.EarlyNever,
 }
 
 type pluginJSON struct {
@@ -50,7 +56,7 @@ func (d *decoder) file(path string) *File {
 		d.fault("", err.Error())
 		return nil
 	}
-	out := &File{Path: path, Tools: in.Tools, Definitions: in.Definitions}
+	out := &File{Path: path, Tools: in.Tools, Early: earlyWords[in.Early], Definitions: in.Definitions}
 	for name, p := range in.Plugins {
 		out.Plugins = append(out.Plugins, d.plugin(name, p))
 	}
