@@ -169,8 +169,8 @@ func (r *run) openOn(ctx context.Context, proc *process, open *pb.Open) (*attemp
 	open.Traceparent = r.traceparent
 	// A call that is opened while its input is still on its way has no clock yet. While a person is asked the host's clock stands, and
 	// the plugin's would not.
-	if !open.GetStreaming() && r.clock != nil && !open.Answers {
-		open.TimeoutNs = uint64(max(r.clock.remaining(ctx), 1))
+	if clock := r.clock.Load(); !open.GetStreaming() && clock != nil && !open.Answers {
+		open.TimeoutNs = uint64(max(clock.remaining(ctx), 1))
 	}
 	call, err := proc.sess.Open(open)
 	if err == nil {
@@ -464,13 +464,13 @@ func (a *attempt) failed(ctx context.Context, f *pb.Failed) *Error {
 // canceled says why a call that the plugin calls cancelled has no outcome: the caller or the clock, the end
 // of the host or of the plugin.
 func (a *attempt) canceled(ctx context.Context, tool *ToolError) *Error {
-	r := a.run
+	r, clock := a.run, a.run.clock.Load()
 	switch {
 	case ctx.Err() != nil:
 		return r.ended(ctx, Unknown)
 	case a.proc.stopping.Load() || r.host.closed.Load():
 		return r.fail(Closed, Unknown, errHostClosed)
-	case r.clock != nil && r.clock.remaining(ctx) < clockSkew: // the plugin's clock was the first to say so
+	case clock != nil && clock.remaining(ctx) < clockSkew: // the plugin's clock was the first to say so
 		return r.fail(Timeout, Unknown, &timeoutError{time.Since(r.begun)})
 	case a.leaves(ctx):
 		return r.fail(Unavailable, Unknown, a.proc.exit)

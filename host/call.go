@@ -66,7 +66,7 @@ type run struct {
 	call        Call
 	entry       *entry
 	begun       time.Time
-	clock       *clock
+	clock       atomic.Pointer[clock]           // nil while the input is on its way, when a plugin may ask already
 	running     *Running                        // nil for Host.Call: nobody watches
 	streamed    *stream                         // the input goes to the plugin as it arrives; nil if it does not
 	input       *schema.Document                // validated
@@ -85,10 +85,10 @@ type run struct {
 // pause stops the call's time while a person is asked. While the input is still on its way there is no
 // clock yet.
 func (r *run) pause() (resume func()) {
-	if r.clock == nil {
-		return func() {}
+	if clock := r.clock.Load(); clock != nil {
+		return clock.pause()
 	}
-	return r.clock.pause()
+	return func() {}
 }
 
 // identify gives the call an id if it has none.
@@ -131,8 +131,9 @@ func (r *run) stages(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, r.clock = r.limit(ctx)
-	defer r.clock.stop()
+	ctx, clock := r.limit(ctx)
+	defer clock.stop()
+	r.clock.Store(clock)
 	if err := r.validate(text); err != nil {
 		return nil, err
 	}
