@@ -343,7 +343,11 @@ func (r *run) ended(ctx context.Context, outcome Outcome) *Error {
 type timeoutError struct{ waited time.Duration }
 
 func (e *timeoutError) Error() string {
-	return fmt.Sprintf("no answer after %v", e.waited.Round(time.Millisecond))
+	unit := time.Millisecond
+	if e.waited < unit {
+		unit = time.Microsecond
+	}
+	return fmt.Sprintf("no answer after %v", e.waited.Round(unit))
 }
 
 // Is makes a timeout what its context says it is.

@@ -156,7 +156,7 @@ var variable = []struct {
 	{regexp.MustCompile(`"id":"[A-Z2-7]{26}"`), `"id":"<id>"`},
 	{regexp.MustCompile(`"sealed":"[^"]*"`), `"sealed":"<sealed>"`},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), `<time>`},
-	{regexp.MustCompile(`no answer after [0-9.]+m?s`), `no answer after <duration>`},
+	{regexp.MustCompile(`no answer after [0-9.]+[mµ]?s`), `no answer after <duration>`},
 	{regexp.MustCompile(`attrs\.stack="(?:[^"\\]|\\.)*"`), `attrs.stack=<stack>`},
 	{regexp.MustCompile(`"peakRssBytes":\d+`), `"peakRssBytes":0`},
 }
