@@ -34,11 +34,12 @@ var toolID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // manifest is what one plugin registered, checked and compiled.
 type manifest struct {
-	hash    [sha256.Size]byte
-	sdk     string
-	version string
-	tools   []*entry // in the plugin's order
-	bad     []BadTool
+	hash     [sha256.Size]byte
+	sdk      string
+	version  string
+	settings []byte   // JSON Schema; nil: not declared
+	tools    []*entry // in the plugin's order
+	bad      []BadTool
 }
 
 // entry is one tool with all that a call of it needs.
@@ -120,7 +121,7 @@ func newManifest(p *plugin, m *pb.Manifest) (*manifest, error) {
 	if m.GetRole() != pb.Role_ROLE_TOOLS {
 		return nil, fmt.Errorf("unknown role %v", m.GetRole())
 	}
-	out := &manifest{hash: hashManifest(m), sdk: m.GetSdk(), version: m.GetVersion()}
+	out := &manifest{hash: hashManifest(m), sdk: m.GetSdk(), version: m.GetVersion(), settings: m.GetSettingsSchema()}
 	for _, b := range m.GetBadTools() {
 		out.refuse(b.GetId(), b.GetError())
 	}

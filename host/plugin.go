@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -41,6 +42,8 @@ type PluginStatus struct {
 	NextStart time.Time `json:"nextStart,omitzero"`  // when it may start again
 	Uncovered []string  `json:"uncovered,omitempty"` // what of its sandbox this machine cannot give
 	BadTools  []BadTool `json:"badTools,omitempty"`  // tools that were refused at registration
+
+	SettingsSchema json.RawMessage `json:"settingsSchema,omitempty"` // JSON Schema of its settings, if it declares one
 
 	Manifest string         `json:"manifest,omitempty"` // hash of what it registered last, in hex
 	Findings []ToolFindings `json:"findings,omitempty"` // its tools whose definitions may speak to the model (T16)

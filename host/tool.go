@@ -28,7 +28,9 @@ type Tool struct {
 	Provider    json.RawMessage   `json:"providerOptions,omitempty"`
 	Background  json.RawMessage   `json:"background,omitempty"`
 
-	Timeout         time.Duration `json:"-"`                         // zero: Limits.Call
+	Timeout         time.Duration `json:"timeoutNs,omitempty"`       // zero: Limits.Call
+	NoRepairs       []string      `json:"noRepairs,omitempty"`       // kinds of input repair that it does not want
+	WantsMessages   bool          `json:"wantsMessages,omitempty"`   // it asks for the conversation (Plugin.Grant)
 	MaxConcurrency  int           `json:"maxConcurrency,omitempty"`  // zero: no limit
 	OutputMode      OutputMode    `json:"outputMode"`                // what happens to an output that breaks OutputSchema
 	RequireApproval bool          `json:"requireApproval,omitempty"` // every call asks

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/host/internal/view"
@@ -193,28 +194,44 @@ func (r *run) secrets() []string {
 
 const minSecret = 6
 
+// maskSecrets masks every string of a JSON value, names excepted, that equals a sensitive string of the input, however it is
+// spelled.
 func (r *run) maskSecrets(value []byte) json.RawMessage {
-	for _, secret := range r.secrets() {
-		for _, quoted := range quotings(secret) {
-			value = bytes.ReplaceAll(value, quoted, []byte(`"***"`))
-		}
+	secrets := r.secrets()
+	if len(secrets) == 0 {
+		return value
 	}
-	return value
+	out := make([]byte, 0, len(value))
+	for len(value) > 0 {
+		start := bytes.IndexByte(value, '"')
+		if start < 0 {
+			break
+		}
+		end := start + literal(value[start:])
+		out = append(out, value[:start]...)
+		var s string
+		isName := bytes.HasPrefix(bytes.TrimLeft(value[end:], " \t\r\n"), []byte(":"))
+		if !isName && json.Unmarshal(value[start:end], &s) == nil && slices.Contains(secrets, s) {
+			out = append(out, `"***"`...)
+		} else {
+			out = append(out, value[start:end]...)
+		}
+		value = value[end:]
+	}
+	return append(out, value...)
 }
 
-// quotings are the usual spellings of a string in JSON.
-func quotings(s string) [][]byte {
-	var plain bytes.Buffer
-	enc := json.NewEncoder(&plain)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(s) != nil {
-		return nil
+// literal is the length of the JSON string that text begins with.
+func literal(text []byte) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
 	}
-	escaped, err := json.Marshal(s)
-	if err != nil {
-		return nil
-	}
-	return [][]byte{bytes.TrimSpace(plain.Bytes()), escaped}
+	return len(text)
 }
 
 // maskText masks the sensitive strings of the input within a text.

@@ -32,8 +32,8 @@ type Views[In, Out any] struct {
 	// Input is the validated input, as a tool-call event shows it.
 	Input     Rules
 	InputFunc func(ctx context.Context, call *Call, in In) (any, error)
-	// InputDelta is a piece of the input's text. Rules see the input as far as it has come; a
-	// function sees the piece and returns what is shown of it, or "" for nothing.
+	// InputDelta is a piece of the input's text. With Rules, which need a whole value, pieces are left out and the input's
+	// own view shows it when it is complete; a function makes a text of each piece, and "" leaves it out.
 	InputDelta     Rules
 	InputDeltaFunc func(ctx context.Context, call *Call, delta string) (string, error)
 	// Output is the accepted output.
