@@ -95,6 +95,7 @@ func TestS6_Descriptors(t *testing.T) {
 	defer other.Kill()
 	p := start(t, l, self(nil, append([]string{"fds"}, conforming...)...))
 	defer p.Kill()
+	p.Flush(t.Context()) // the child wrote before it said that it is ready
 	list := string(p.Exit().Stderr)
 	if strings.Contains(list, secret) {
 		t.Error(list)
