@@ -153,7 +153,7 @@ func (t *toolView) apply(v View, p Phase, value []byte, made []*pb.DerivedView) 
 		}
 		switch {
 		case m.GetError() != "":
-			return nil, errors.New(m.GetError())
+			return nil, errors.New("its function failed") // what it said may hold what the view hides
 		case !json.Valid(m.GetValue()):
 			return nil, errors.New("it is not JSON")
 		}

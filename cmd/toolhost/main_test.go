@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 		"toolhost":            main,
 		"toolplugin-fake":     func() { exitAtOnce(); fakePlugin() },
 		"toolplugin-asking":   func() { exitAtOnce(); askingPlugin() },
+		"toolplugin-veiled":   func() { exitAtOnce(); pluginsdk.Serve(veiledTool("veiled", false), veiledTool("veiledf", true)) },
 		"toolplugin-hostile":  func() { exitAtOnce(); hostilePlugin() },
 		"toolplugin-evil":     func() { exitAtOnce(); evilPlugin() },
 		"toolplugin-poisoned": func() { exitAtOnce(); poisonedPlugin() },
