@@ -87,7 +87,7 @@ func escaped(b []byte) (r rune, n int) {
 	return r, 6
 }
 
-// hex4 reads \uXXXX.
+// hex4 reads a \u and its four hexadecimal digits.
 func hex4(b []byte) (rune, bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false
