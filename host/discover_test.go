@@ -81,7 +81,7 @@ func TestSHA256_AMismatchNamesBothAndTheRemedy(t *testing.T) {
 
 func TestOpen_ConfigErrors(t *testing.T) {
 	for name, p := range map[string]host.Plugin{
-		"no path": {Name: "x"}, "slash": {Name: "a/b", Path: "/x"}, "sandbox": {Name: "x", Path: "/x", Sandbox: "paper"},
+		"no path": {Name: "x"}, "slash": {Name: "a/b", Path: "/x"}, "sandbox": {Name: "x", Path: "/x", Sandbox: host.Sandbox{Profile: "paper"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := host.Open(t.Context(), host.Config{Plugins: []host.Plugin{p}}); err == nil {

@@ -45,7 +45,7 @@ type Plugin struct {
 	Env      []string        // K=V; they win over the allow-listed environment (S2)
 	Settings json.RawMessage // JSON object, handed over the wire, never in the environment or argv; may hold secrets
 	SHA256   string          // if set, the binary must have this hash (hex)
-	Sandbox  Sandbox         // if empty, SandboxDefault
+	Sandbox  Sandbox         // what its processes may see, use and do
 	Trusted  bool            // its annotations and its word on idempotency are believed
 	Grant    Grant           // what of the conversation its tools may see, if they ask
 	Limits   Limits          // this plugin's own; a zero field is the host's
@@ -60,15 +60,6 @@ type Plugin struct {
 type Grant struct {
 	Messages bool `json:"messages"` // Call.Messages
 }
-
-// Sandbox is the name of a profile.
-type Sandbox string
-
-// The profiles.
-const (
-	SandboxDefault Sandbox = "default" // Linux: a pid namespace of its own; elsewhere like none
-	SandboxNone    Sandbox = "none"    // process group, parent-death signal and lifeline only
-)
 
 // Host runs plugins and calls their tools. Its methods may be called concurrently.
 type Host struct {
@@ -157,12 +148,10 @@ func gatherPlugins(cfg Config, log *slog.Logger) ([]Plugin, error) {
 		if named[p.Name] {
 			return nil, fmt.Errorf("two plugins are named %s", p.Name)
 		}
-		switch p.Sandbox {
-		case "":
-			p.Sandbox = SandboxDefault
-		case SandboxDefault, SandboxNone:
+		switch p.Sandbox.Profile {
+		case "", ProfileDefault, ProfileNone, ProfileStrict:
 		default:
-			return nil, fmt.Errorf("plugin %s: unknown sandbox %q; use %s or %s", p.Name, p.Sandbox, SandboxDefault, SandboxNone)
+			return nil, fmt.Errorf("plugin %s: unknown sandbox profile %q; use %s, %s or %s", p.Name, p.Sandbox.Profile, ProfileNone, ProfileDefault, ProfileStrict)
 		}
 		named[p.Name] = true
 		if f, ok := byName[p.Name]; ok && !sameFile(f.Path, p.Path) {

@@ -35,7 +35,7 @@ func TestC4_C5_EvidenceIsTiedToTheCall(t *testing.T) {
 	} {
 		t.Run(c.tool+c.input, func(t *testing.T) {
 			p := self("test", "")
-			p.Sandbox = host.SandboxNone // in a pid namespace a plugin cannot signal itself
+			p.Sandbox = host.Sandbox{Profile: host.ProfileNone} // in a pid namespace a plugin cannot signal itself
 			h := open(t, host.Config{}, p)
 			e := fails(t, h, c.tool, c.input, host.Unavailable, host.Unknown)
 			x, ok := errors.AsType[*host.ExitError](e)
@@ -187,7 +187,7 @@ func TestK1_StopIsBoundedWhateverThePluginDoes(t *testing.T) {
 	for _, tool := range []string{"stop", "stubborn"} {
 		t.Run(tool, func(t *testing.T) {
 			p := self("test", "")
-			p.Sandbox = host.SandboxNone
+			p.Sandbox = host.Sandbox{Profile: host.ProfileNone}
 			h := open(t, host.Config{Limits: host.Limits{Drain: 200 * time.Millisecond, Grace: 200 * time.Millisecond, Reap: time.Second}}, p)
 			call(t, h, "pid", `{}`)
 			r := h.Start(context.WithoutCancel(t.Context()), host.Call{Tool: tool, Input: []byte(`{}`)})
@@ -237,7 +237,7 @@ func TestK9_RunningCallsMayFinishAtClose(t *testing.T) {
 
 func TestC10_AStoppedProcessIsFoundByItsSilence(t *testing.T) {
 	p := self("test", "")
-	p.Sandbox = host.SandboxNone
+	p.Sandbox = host.Sandbox{Profile: host.ProfileNone}
 	h := open(t, host.Config{Limits: host.Limits{Ping: 50 * time.Millisecond, PingWait: 50 * time.Millisecond}}, p)
 	e := fails(t, h, "stop", `{}`, host.Unavailable, host.Unknown)
 	if !strings.Contains(e.Error(), "ping") {

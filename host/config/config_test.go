@@ -66,7 +66,7 @@ func TestParse(t *testing.T) {
 			{
 				Name: "webfetch", Path: "etc/bin/toolplugin-webfetch", Args: []string{"--verbose", "8"}, Env: []string{"A_B=1=2", "K=V"},
 				Settings: []byte(`{"big":12345678901234567890,"small":1e-7,"hex":16,"list":[null,"yes","on","2020-01-01"],"a/b~c":{}}`),
-				Sandbox:  host.SandboxNone, Trusted: true,
+				Sandbox:  host.Sandbox{Profile: host.ProfileNone}, Trusted: true,
 				SHA256: "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
 				Limits: host.Limits{Call: 90 * time.Second, Output: 8 << 20},
 			},

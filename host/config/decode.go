@@ -43,7 +43,7 @@ type pluginJSON struct {
 	Args     []string          `json:"args"`
 	Env      map[string]string `json:"env"`
 	Settings json.RawMessage   `json:"settings"`
-	Sandbox  host.Sandbox      `json:"sandbox"`
+	Sandbox  host.Profile      `json:"sandbox"`
 	Trusted  bool              `json:"trusted"`
 	Grant    host.Grant        `json:"grant"`
 	SHA256   string            `json:"sha256"`
@@ -70,7 +70,7 @@ func (d *decoder) file(path string) *File {
 func (d *decoder) plugin(name string, in pluginJSON) host.Plugin {
 	at := "/plugins/" + escapePointer(name)
 	out := host.Plugin{
-		Name: name, Args: in.Args, Settings: in.Settings, Sandbox: in.Sandbox, Trusted: in.Trusted, Grant: in.Grant,
+		Name: name, Args: in.Args, Settings: in.Settings, Sandbox: host.Sandbox{Profile: in.Sandbox}, Trusted: in.Trusted, Grant: in.Grant,
 		SHA256: strings.ToLower(in.SHA256),
 	}
 	var err error

@@ -33,7 +33,7 @@ type Config struct {
 	Settings json.RawMessage // the plugin's settings; if empty, none
 	Limits   host.Limits     // zero fields are the host's defaults
 	Env      []string        // of a real process, K=V
-	Sandbox  host.Sandbox    // of a real process; if empty, the host's default
+	Sandbox  host.Sandbox    // of a real process; if zero, the host's default
 	Tracer   host.Tracer     // receives the host's spans; if nil, none are made
 }
 

@@ -41,8 +41,8 @@ type variant struct {
 func run(ctx context.Context, n int, weather, bareBin string, gate float64) error {
 	variants := []*variant{
 		{name: "bare go-plugin gRPC", start: func(ctx context.Context) (func(), error) { return startBare(ctx, bareBin) }},
-		{name: "toolhost, sandbox none", start: func(ctx context.Context) (func(), error) { return startTool(ctx, weather, host.SandboxNone) }},
-		{name: "toolhost, sandbox default", start: func(ctx context.Context) (func(), error) { return startTool(ctx, weather, host.SandboxDefault) }},
+		{name: "toolhost, sandbox none", start: func(ctx context.Context) (func(), error) { return startTool(ctx, weather, host.ProfileNone) }},
+		{name: "toolhost, sandbox default", start: func(ctx context.Context) (func(), error) { return startTool(ctx, weather, host.ProfileDefault) }},
 	}
 	for i := range n + 2 { // two to warm up
 		for _, v := range variants {
@@ -93,8 +93,8 @@ func startBare(ctx context.Context, bin string) (func(), error) {
 }
 
 // startTool opens a host and makes a call that the weather plugin answers without an upstream: it refuses a latitude of 91.
-func startTool(ctx context.Context, bin string, sandbox host.Sandbox) (func(), error) {
-	h, err := host.Open(ctx, host.Config{Plugins: []host.Plugin{{Path: bin, Sandbox: sandbox}}})
+func startTool(ctx context.Context, bin string, profile host.Profile) (func(), error) {
+	h, err := host.Open(ctx, host.Config{Plugins: []host.Plugin{{Path: bin, Sandbox: host.Sandbox{Profile: profile}}}})
 	if err != nil {
 		return nil, err
 	}
