@@ -105,7 +105,7 @@ func (r forkRequest) serve() (reply forkReply) {
 	argv := append([]string{r.spec.Path}, r.spec.Args...)
 	var refused error
 	if r.spec.Sandbox == SandboxDefault && addNamespaces(attr.Sys) {
-		proc, err := os.StartProcess(r.spec.Binary, argv, attr)
+		proc, err := startNamespaced(r.spec.Binary, argv, attr)
 		if err == nil || !namespaceRefused(err) {
 			return forkReply{child{proc: proc}, err}
 		}

@@ -82,11 +82,17 @@ func runHost(role string, args []string) {
 		p.Kill()
 		fmt.Println("ready", os.Getpid())
 		select {}
-	case "no pidns", "user":
+	case "no pidns", "user", "user no dump":
+		if role == "user no dump" {
+			setDumpable(0)
+		}
 		p := run(append([]string{"ids"}, conforming...)...)
 		p.Kill()
 		l.Close()
 		fmt.Printf("%s%q %s\n", s.text(), p.Uncovered(), p.Exit())
+		if role == "user no dump" {
+			fmt.Println("dumpable", dumpable())
+		}
 	}
 }
 
@@ -242,26 +248,44 @@ func TestUncovered_NamespaceRefused(t *testing.T) {
 // A host that is not root makes the pid namespace through a user namespace.
 func TestStart_NotRoot(t *testing.T) {
 	t.Parallel()
-	if os.Getuid() != 0 {
-		t.Skip("the other tests run without root")
-	}
-	bin := shortDir(t)
-	if err := errors.Join(os.Chmod(bin, 0o755), copyFile(bin+"/host", os.Args[0]), os.Chmod(bin+"/host", 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	h := startHost(t, "user", func(c *exec.Cmd) {
-		c.Path, c.Args[0], c.Dir = bin+"/host", bin+"/host", "/"
-		c.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
-		if err := os.Chown(c.Args[3], 65534, 65534); err != nil {
-			t.Fatal(err)
-		}
-	})
+	h := startNobody(t, "user")
 	if got := h.rest(t); got != "stderr: pid 1 pgid 1\n[] ended by the host with SIGKILL\n" {
 		if !strings.Contains(got, "no pid namespace") {
 			t.Error(got)
 		}
 		t.Log(got)
 	}
+}
+
+// T57: a host whose memory must not be dumped still makes that namespace, and cannot be dumped afterwards.
+func TestT57_NamespaceInAHostThatCannotBeDumped(t *testing.T) {
+	t.Parallel()
+	if got := startNobody(t, "user").rest(t); strings.Contains(got, "no pid namespace") {
+		t.Skip("no user namespaces here: ", got)
+	}
+	h := startNobody(t, "user no dump")
+	if got := h.rest(t); got != "stderr: pid 1 pgid 1\n[] ended by the host with SIGKILL\ndumpable 0\n" {
+		t.Error(got)
+	}
+}
+
+// startNobody starts a host that is not root.
+func startNobody(t *testing.T, role string) *hostProcess {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root to become somebody else")
+	}
+	bin := shortDir(t)
+	if err := errors.Join(os.Chmod(bin, 0o755), copyFile(bin+"/host", os.Args[0]), os.Chmod(bin+"/host", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return startHost(t, role, func(c *exec.Cmd) {
+		c.Path, c.Args[0], c.Dir = bin+"/host", bin+"/host", "/"
+		c.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+		if err := os.Chown(c.Args[3], 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // S6: a plugin listens on nothing.

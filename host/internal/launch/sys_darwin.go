@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"os"
 	"syscall"
 	"unsafe"
 )
@@ -18,6 +19,10 @@ func sysAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} 
 func addNamespaces(*syscall.SysProcAttr) bool { return false }
 
 func namespaceRefused(error) bool { return false }
+
+func startNamespaced(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
+	return os.StartProcess(path, argv, attr)
+}
 
 func notCovered(error) []string {
 	return []string{"no parent-death signal on this system: a plugin that does not read its lifeline survives a killed host",
