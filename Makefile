@@ -15,11 +15,11 @@ SYSTEMS  := linux darwin windows
 FUZZTIME := 10s
 GOBUILD  := go build -trimpath
 
-.PHONY: help setup build demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean contract mutants
+.PHONY: help setup build demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean contract mutants requirements
 
 help: ## Print this list
 	@echo 'usage: make TARGET'
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
 
 # The generators and linters have a module of their own, so that the product's stays small.
 setup: $(TOOLS)/stamp ## Build the tools that lint and generate need into .tools/ (once; some minutes)
@@ -55,6 +55,9 @@ contract: ## Print the contract's rules, what was decided, and the tests that ho
 	@rm -f bin/contract.txt
 	@go test -count=1 -timeout=7m -run '^TestContract' ./host -contract.table=$(CURDIR)/bin/contract.txt; status=$$?; \
 	cat bin/contract.txt; exit $$status
+
+requirements: ## Run the tests that prove each of the requirements and print both (LIST=1: only print)
+	@LIST=$(LIST) go run ./internal/requirements
 
 mutants: ## Break the product on purpose, once for each patch, and show that its test fails
 	go run ./internal/mutants host/testdata/mutants/*.patch
