@@ -20,8 +20,9 @@ import (
 
 // Discover finds plugin binaries in dirs and launches nothing: regular files, or links to them that stay
 // below their directory (D3), named toolplugin-*, executable here, whose Go build information names our SDK
-// (D2). What is not one is skipped (D1); the error, joined of *SkipError and whatever reading a directory
-// gave, says what and why, and may come with plugins. The first of two plugins of one name wins.
+// (D2), that nobody else can change (CheckPlace). What is not one is skipped (D1); the error, joined of
+// *SkipError and whatever reading a directory gave, says what and why, and may come with plugins. The first
+// of two plugins of one name wins.
 func Discover(dirs ...string) ([]Plugin, error) {
 	var (
 		found []Plugin
@@ -98,6 +99,9 @@ func checkBinary(dir, path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s, not a regular file", kindOf(info.Mode()))
 	}
+	if err := CheckPlace(path); err != nil {
+		return err
+	}
 	if cause, err := launch.Inspect(target); cause != launch.CauseNone {
 		return err
 	}
@@ -116,13 +120,17 @@ func checkBinary(dir, path string) error {
 	return fmt.Errorf("a Go program (%s) that does not use %s/pluginsdk", build.Main.Path, wire.Module)
 }
 
-// Check says why the binary of a configured plugin cannot be started: not a program for this system, or not
-// the one whose hash the configuration names. It launches nothing. A plugin with Dial has no binary: nil.
+// Check says why the binary of a configured plugin cannot be started: not a program for this system, one that
+// others can change (CheckPlace, of its interpreter too), or not the one whose hash the configuration names. It
+// launches nothing. A plugin with Dial has no binary: nil.
 func Check(p Plugin) error {
 	if p.Dial != nil {
 		return nil
 	}
 	if cause, err := launch.Inspect(p.Path); cause != launch.CauseNone {
+		return err
+	}
+	if err := checkPlace(p.Path); err != nil {
 		return err
 	}
 	return checkSum(p.Path, p.SHA256)
