@@ -29,8 +29,9 @@ $(TOOLS)/stamp: tools/go.mod tools/go.sum
 	go -C tools build -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
-build: ## Build bin/toolhost, bin/plugins/toolplugin-* and bin/upstream
+build: ## Build bin/toolhost and its helper, bin/plugins/toolplugin-* and bin/upstream
 	$(GOBUILD) -o bin/toolhost ./cmd/toolhost
+	$(GOBUILD) -ldflags=-s -o bin/toolhost-sandbox ./cmd/toolhost-sandbox
 	$(GOBUILD) -o bin/upstream ./plugins/upstream
 	@for p in $(PLUGINS); do \
 		echo "$(GOBUILD) -o bin/plugins/toolplugin-$$p ./plugins/$$p"; \
