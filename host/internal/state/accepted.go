@@ -40,12 +40,13 @@ func (d *Dir) Accept(plugin, manifest string) error {
 }
 
 // Accepted reports whether the plugin's manifest was accepted. A record that is damaged, or another's, accepts nothing.
+// It makes nothing and waits for no lock.
 func (d *Dir) Accepted(plugin, manifest string) (ok bool, err error) {
-	err = d.useAccepted(func(_ *session, f folder) error {
+	err = d.look(acceptedName, func(f folder) error {
 		ok = f.accepts(Acceptance{Plugin: plugin, Manifest: manifest})
 		return nil
 	})
-	return ok, err
+	return ok, ignoreMissing(err)
 }
 
 // Revoke takes an acceptance back, also one that is not there.

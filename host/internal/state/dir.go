@@ -13,9 +13,9 @@ import (
 // Dir is a state directory. Its fields are set before its first use. Its methods
 // may be called at the same time, and by any number of processes.
 //
-// Every method that touches the disk makes the directory if it is missing and
-// checks it each time; it returns *UnsafeError or *BusyError if the directory
-// cannot be used.
+// Every method that touches the disk checks the directory each time; it returns
+// *UnsafeError, *UnusableError or *BusyError if the directory cannot be used. Who
+// writes makes it if it is missing; who only reads leaves nothing behind.
 type Dir struct {
 	// Now is the clock. If nil, time.Now.
 	Now func() time.Time
@@ -77,39 +77,99 @@ type session struct {
 	wall time.Time
 }
 
-// use runs f while the directory is locked.
+// use runs f while the directory is locked, at a time that never goes back.
 func (d *Dir) use(f func(*session) error) error {
+	return d.locked(func(dir folder) error {
+		s := session{folder: dir, wall: d.wall()}
+		if err := s.readClock(); err != nil {
+			return err
+		}
+		return f(&s)
+	})
+}
+
+// locked runs f while the directory is locked. It makes it if it is missing.
+func (d *Dir) locked(f func(folder) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	path, err := d.Path()
+	dir, err := d.open(true)
 	if err != nil {
 		return err
 	}
-	if err := makeDirs(path); err != nil {
-		return fmt.Errorf("state directory: %w", err)
-	}
-	root, err := os.OpenRoot(path)
-	if err != nil {
-		return fmt.Errorf("state directory: %w", err)
-	}
-	defer root.Close()
-	s := session{folder: folder{root: root, path: path}}
-	if err := s.check(); err != nil {
-		return err
-	}
-	release, err := s.lock(d.lockWait)
+	defer dir.root.Close()
+	release, err := dir.lock(d.lockWait)
 	if err != nil {
 		return err
 	}
 	defer release()
-	s.wall = time.Now()
-	if d.Now != nil {
-		s.wall = d.Now()
-	}
-	if err := s.readClock(); err != nil {
+	return f(dir)
+}
+
+// look runs f on a folder of the directory, on the directory itself if name is
+// empty, without the lock and without making anything: for files that are put in
+// place in one step. If the folder is not there it returns fs.ErrNotExist.
+func (d *Dir) look(name string, f func(folder) error) error {
+	dir, err := d.open(false)
+	if err != nil {
 		return err
 	}
-	return f(&s)
+	defer dir.root.Close()
+	if name == "" {
+		return f(dir)
+	}
+	sub, err := dir.openSub(name)
+	if err != nil {
+		return err
+	}
+	defer sub.root.Close()
+	return f(sub)
+}
+
+// enter is look for who writes: what is missing is made. It is for folders whose
+// files have locks of their own and need not outlive a loss of power.
+func (d *Dir) enter(name string, f func(folder) error) error {
+	dir, err := d.open(true)
+	if err != nil {
+		return err
+	}
+	defer dir.root.Close()
+	dir.cache = true
+	sub, err := dir.sub(name)
+	if err != nil {
+		return err
+	}
+	defer sub.root.Close()
+	return f(sub)
+}
+
+// open opens the directory and checks it. The caller closes it.
+func (d *Dir) open(create bool) (folder, error) {
+	path, err := d.Path()
+	if err != nil {
+		return folder{}, err
+	}
+	if create {
+		if err := makeDirs(path); err != nil {
+			return folder{}, explain(path, err)
+		}
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return folder{}, explain(path, err)
+	}
+	f := folder{root: root, path: path}
+	if err := f.check(); err != nil {
+		root.Close()
+		return folder{}, err
+	}
+	return f, nil
+}
+
+func (d *Dir) wall() time.Time {
+	if d.Now != nil {
+		return d.Now()
+	}
+	return time.Now()
 }
 
 // makeDirs makes a directory and those above it, so that they outlive a loss of

@@ -18,9 +18,38 @@ func (e *UnsafeError) Error() string {
 	return fmt.Sprintf("state directory: %s %s: %s", e.Path, e.Problem, e.Fix)
 }
 
-// BusyError says that another process has kept the lock for too long.
+// UnusableError says that the state directory is where it cannot be used, or not
+// for what is needed: mounted read-only or noexec, full, without the right (L10).
+type UnusableError struct {
+	Path    string // the directory
+	Problem string // what is wrong with it
+	Fix     string // what to do about it
+	Err     error  // the system's error; nil if it was found before one happened
+}
+
+func (e *UnusableError) Error() string {
+	s := fmt.Sprintf("state directory: %s %s", e.Path, e.Problem)
+	if e.Err != nil {
+		s += fmt.Sprintf(" (%v)", e.Err)
+	}
+	return s + ": " + e.Fix
+}
+
+// Unwrap returns Err.
+func (e *UnusableError) Unwrap() error { return e.Err }
+
+// ChangedError says that a file did not stay the same for as long as it was read.
+type ChangedError struct {
+	Path string
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("private copy: %s changes while it is read: write a new file beside it and rename it into place", e.Path)
+}
+
+// BusyError says that another process has kept a lock for too long.
 type BusyError struct {
-	Path string // the lock file
+	Path string // the file that is locked
 }
 
 func (e *BusyError) Error() string {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,14 +10,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
-// folder is the state directory, or one directly in it. The lock is held while
-// it is used.
+// folder is the state directory, or one directly in it. Except for what is said
+// to need no lock, the lock is held while it is used.
 type folder struct {
-	root *os.Root
-	path string
+	root  *os.Root
+	path  string
+	cache bool // nothing in it needs to outlive a loss of power: no fsync
 }
 
 const (
@@ -58,11 +61,16 @@ func (f folder) sub(name string) (folder, error) {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return folder{}, f.wrap(err)
 	}
+	return f.openSub(name)
+}
+
+// openSub opens a folder in f that must be there. The caller closes it.
+func (f folder) openSub(name string) (folder, error) {
 	root, err := f.root.OpenRoot(name)
 	if err != nil {
 		return folder{}, f.wrap(err)
 	}
-	s := folder{root: root, path: filepath.Join(f.path, name)}
+	s := folder{root: root, path: filepath.Join(f.path, name), cache: f.cache}
 	if err := s.check(); err != nil {
 		root.Close()
 		return folder{}, err
@@ -72,34 +80,52 @@ func (f folder) sub(name string) (folder, error) {
 
 // lock waits for the lock file, at most as long as said.
 func (f folder) lock(wait time.Duration) (release func(), err error) {
-	if wait == 0 {
-		wait = defaultLockWait
-	}
 	file, err := f.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE|openNoWait, 0o600)
 	if err != nil {
 		return nil, f.wrap(err)
 	}
-	if err := f.checkFile(lockName, file); err != nil {
+	err = f.checkFile(lockName, file)
+	if err == nil {
+		err = f.await(lockName, wait, func() (bool, error) { return tryLock(file) })
+	}
+	if err != nil {
 		file.Close()
 		return nil, err
 	}
+	// A child that is about to be started may have a copy of the file: closing is not enough.
+	return func() { unlock(file); file.Close() }, nil
+}
+
+// await tries to lock a file until it is locked, at most as long as said.
+func (f folder) await(name string, wait time.Duration, try func() (bool, error)) error {
+	if wait == 0 {
+		wait = defaultLockWait
+	}
+	path := filepath.Join(f.path, name)
 	end, pause := time.Now().Add(wait), time.Millisecond
 	for {
-		locked, err := tryLock(file)
+		locked, err := try()
 		switch {
 		case err != nil:
-			file.Close()
-			return nil, fmt.Errorf("state directory: %s cannot be locked: %w; keep it on a local file system", file.Name(), err)
+			return fmt.Errorf("state directory: %s cannot be locked: %w; keep it on a local file system", path, err)
 		case locked:
-			// A child that is about to be started may have a copy of the file: closing is not enough.
-			return func() { unlock(file); file.Close() }, nil
+			return nil
 		case time.Now().After(end):
-			file.Close()
-			return nil, &BusyError{filepath.Join(f.path, lockName)}
+			return &BusyError{path}
 		}
 		time.Sleep(pause) // there is no signal with a deadline
 		pause = min(2*pause, 20*time.Millisecond)
 	}
+}
+
+// is reports whether a name is still that of an open file, and not of a link to it.
+func (f folder) is(name string, file *os.File) bool {
+	there, err := f.root.Lstat(name)
+	if err != nil {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && os.SameFile(there, info)
 }
 
 // read returns a file of at most limit bytes, and no more than the first
@@ -113,10 +139,15 @@ func (f folder) read(name string, limit int) (data []byte, more bool, err error)
 	if err := f.checkFile(name, file); err != nil {
 		return nil, false, err
 	}
-	data, err = io.ReadAll(io.LimitReader(file, int64(limit)+1))
+	info, err := file.Stat()
 	if err != nil {
 		return nil, false, f.wrap(err)
 	}
+	buf := bytes.NewBuffer(make([]byte, 0, min(int(info.Size()), limit)+bytes.MinRead)) // one read, no copies
+	if _, err := buf.ReadFrom(io.LimitReader(file, int64(limit)+1)); err != nil {
+		return nil, false, f.wrap(err)
+	}
+	data = buf.Bytes()
 	if len(data) > limit {
 		return data[:limit], true, nil
 	}
@@ -148,7 +179,7 @@ func (f folder) create(name string, data []byte) error {
 		return f.wrap(err)
 	}
 	_, err = file.Write(data)
-	if err == nil {
+	if err == nil && !f.cache {
 		err = file.Sync()
 	}
 	if closeErr := file.Close(); err == nil {
@@ -209,6 +240,9 @@ func (f folder) names(limit int) ([]string, error) {
 
 // sync brings to the disk which files there are.
 func (f folder) sync() error {
+	if f.cache {
+		return nil
+	}
 	dir, err := f.root.Open(".")
 	if err != nil {
 		return err
@@ -218,9 +252,25 @@ func (f folder) sync() error {
 }
 
 // wrap says where an error of the system happened.
-func (f folder) wrap(err error) error {
-	if err == nil {
+func (f folder) wrap(err error) error { return explain(f.path, err) }
+
+// explain says where an error of the system happened, and, of those that people
+// can mend, what to do about it (L10).
+func explain(path string, err error) error {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, syscall.EROFS):
+		return &UnusableError{path, "is on a file system that is mounted read-only", elsewhere, err}
+	case errors.Is(err, syscall.ENOSPC):
+		return &UnusableError{path, "is on a file system that is full", "free some space, or " + elsewhere, err}
+	case errors.Is(err, syscall.EDQUOT):
+		return &UnusableError{path, "is over this user's disk quota", "free some space, or " + elsewhere, err}
+	case errors.Is(err, fs.ErrPermission):
+		return &UnusableError{path, "or what it is in may not be used by this user", "change its owner and mode, or " + elsewhere, err}
 	}
-	return fmt.Errorf("state directory %s: %w", f.path, err)
+	return fmt.Errorf("state directory %s: %w", path, err)
 }
+
+// elsewhere is how to use another state directory.
+const elsewhere = "name another state directory (Config.StateDir, --state, TOOLHOST_STATE)"

@@ -23,8 +23,13 @@ func owned(info os.FileInfo) bool {
 }
 
 // tryLock takes the lock if nobody has it.
-func tryLock(file *os.File) (locked bool, err error) {
-	err = flock(file, unix.LOCK_EX|unix.LOCK_NB)
+func tryLock(file *os.File) (locked bool, err error) { return tryFlock(file, unix.LOCK_EX) }
+
+// tryShare takes a share in the lock if nobody has it alone.
+func tryShare(file *os.File) (locked bool, err error) { return tryFlock(file, unix.LOCK_SH) }
+
+func tryFlock(file *os.File, how int) (locked bool, err error) {
+	err = flock(file, how|unix.LOCK_NB)
 	if err == unix.EWOULDBLOCK {
 		return false, nil
 	}
