@@ -1,0 +1,83 @@
+package state
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Quarantine is why a plugin is not started any more (K7).
+type Quarantine struct {
+	Plugin  string    `json:"plugin"`            // its name, 1 to 1024 bytes
+	Program string    `json:"program,omitempty"` // the SHA-256 of its binary, in hexadecimal; empty if unknown
+	Reason  string    `json:"reason"`            // for people; cut after 4096 bytes
+	At      time.Time `json:"at"`                // by Clock; set by SetQuarantine
+}
+
+const (
+	quarantineName = "quarantine"
+	// quarantineMax is the largest record in bytes, if every byte of it is escaped.
+	quarantineMax = 6*(nameMax+reasonMax) + 1024
+	reasonMax     = 4096
+)
+
+// SetQuarantine records that a plugin is not to be started, until Release, or until who asks sees another binary. It replaces
+// what was recorded of the plugin.
+func (d *Dir) SetQuarantine(q Quarantine) error {
+	if err := checkName("quarantine", q.Plugin); err != nil {
+		return err
+	}
+	if !isSum(q.Program) {
+		return fmt.Errorf("quarantine of %s: %q is no SHA-256", q.Plugin, q.Program)
+	}
+	q.Reason = cut(q.Reason, reasonMax)
+	return d.use(func(s *session) error {
+		q.At = s.now.UTC()
+		return putRecord(s, quarantineName, q.Plugin, q)
+	})
+}
+
+// Quarantined returns why a plugin is not to be started, and whether that is so. A record that is damaged keeps its plugin in
+// quarantine, whatever its binary.
+func (d *Dir) Quarantined(plugin string) (q Quarantine, ok bool, err error) {
+	err = d.look(quarantineName, func(f folder) (err error) {
+		q, err = readRecord[Quarantine](f, fileName(plugin), quarantineMax)
+		return err
+	})
+	if corrupt, damaged := errors.AsType[*CorruptError](err); damaged {
+		return Quarantine{Plugin: plugin, Reason: corrupt.Error()}, true, nil
+	}
+	return q, err == nil, ignoreMissing(err)
+}
+
+// Release ends a quarantine, also one whose record is damaged, and tells whether there was one.
+func (d *Dir) Release(plugin string) (bool, error) { return d.dropRecord(quarantineName, plugin) }
+
+// Quarantines lists all, in the order of the plugins' names. err also has a *CorruptError for each that is damaged; the
+// others are returned with it.
+func (d *Dir) Quarantines() ([]Quarantine, error) {
+	return listRecords[Quarantine](d, quarantineName, quarantineMax)
+}
+
+func (q Quarantine) id() string { return q.Plugin }
+
+// isSum reports whether s is empty or a SHA-256 in hexadecimal.
+func isSum(s string) bool {
+	_, err := hex.DecodeString(s)
+	return err == nil && (s == "" || len(s) == 64)
+}
+
+// cut makes a text valid, and no longer than limit bytes.
+func cut(s string, limit int) string {
+	s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}
