@@ -13,9 +13,10 @@ MODULES  := . tools $(wildcard bench)
 IMAGE    := proto/toolplugin.binpb
 SYSTEMS  := linux darwin windows
 FUZZTIME := 10s
+SOAK     := 5m
 GOBUILD  := go build -trimpath
 
-.PHONY: help setup build demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean contract mutants requirements
+.PHONY: help setup build demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean contract mutants requirements soak
 
 help: ## Print this list
 	@echo 'usage: make TARGET'
@@ -62,6 +63,12 @@ requirements: ## Run the tests that prove each of the requirements and print bot
 
 mutants: ## Break the product on purpose, once for each patch, and show that its test fails
 	go run ./internal/mutants host/testdata/mutants/*.patch
+
+# The load generator shares the machine with the plugins: stop what else is busy before you believe a latency.
+soak: ## Load, kill, stop, replace, break and fill plugins; SOAK=5m is the time without and again with chaos, or full
+	$(GOBUILD) -o bin/soak/toolplugin-soak ./internal/soak/plugin
+	$(GOBUILD) -o bin/soak/soak ./internal/soak
+	bin/soak/soak -time $(SOAK) $(if $(SEED),-seed $(SEED)) $(PHASES)
 
 lint: lint-go lint-proto lint-mod ## Check format, vet, staticcheck, proto rules, generated code, go.mod
 
