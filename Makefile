@@ -16,7 +16,7 @@ FUZZTIME := 10s
 SOAK     := 5m
 GOBUILD  := go build -trimpath
 
-.PHONY: help setup build demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean contract mutants requirements soak
+.PHONY: help setup build faults demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean contract mutants requirements soak
 
 help: ## Print this list
 	@echo 'usage: make TARGET'
@@ -38,6 +38,11 @@ build: ## Build bin/toolhost and its helper, bin/plugins/toolplugin-* and bin/up
 		echo "$(GOBUILD) -o bin/plugins/toolplugin-$$p ./plugins/$$p"; \
 		$(GOBUILD) -o bin/plugins/toolplugin-$$p ./plugins/$$p || exit 1; \
 	done
+
+faults: ## Build hostile plugins to bin/faults, each with one evil; docs/faults.md lists them
+	@mkdir -p bin
+	$(GOBUILD) -ldflags='-s -w' -o bin/faults.install ./internal/faults
+	@bin/faults.install -install bin/faults; status=$$?; rm -f bin/faults.install; exit $$status
 
 demo: build ## Show the main job from end to end; LIVE=1 uses the real services
 	go run ./internal/demo $(if $(LIVE),-live)

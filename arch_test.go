@@ -45,6 +45,7 @@ var imports = map[string][]string{
 	"examples/agent":       {"host"},
 	"examples/embed":       {"host"},
 	"examples/plugin":      {"pluginsdk"},
+	"internal/faults":      {"pluginsdk", "proto/wire", "proto/toolplugin"},
 	"internal":             {"host/config", "host", "pluginsdk"},
 }
 
