@@ -12,7 +12,9 @@ import (
 // Config configures a Launcher. The zero value works.
 type Config struct {
 	// Parallel is how many processes may be on their way from fork to connection
-	// at once; the others wait (L14). If zero, the number of cores.
+	// at once; the others wait (L14). A process that is not there after a second
+	// counts no longer: it waits itself, and must not keep the others (C12). If
+	// zero, the number of cores.
 	Parallel int
 	// Logger is told what no caller can be told: faults of this package. If nil,
 	// nothing is logged.
@@ -78,7 +80,9 @@ func (l *Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
 	case <-ctx.Done():
 		return nil, spec.failed(CauseCanceled, context.Cause(ctx))
 	}
-	defer func() { <-l.slots }()
+	leave := sync.OnceFunc(func() { <-l.slots })
+	defer leave()
+	defer time.AfterFunc(slotTime, leave).Stop()
 	return newAttempt(ctx, l, spec).run()
 }
 
@@ -118,6 +122,9 @@ func (l *Launcher) Close() {
 	}
 	l.forks.close()
 }
+
+// slotTime is how long a start may keep others waiting.
+const slotTime = time.Second
 
 // errClosed is the cause of a start that the launcher's end cancelled.
 var errClosed = errors.New("the launcher is closed")

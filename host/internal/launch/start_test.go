@@ -192,6 +192,23 @@ func TestL14_StartsWaitForASlot(t *testing.T) {
 	start(t, l, self(nil, conforming...)).Kill()
 }
 
+// A plugin that never becomes ready keeps no other from starting.
+func TestL14_AStartThatHangsGivesItsSlotBack(t *testing.T) {
+	l := New(Config{Parallel: 1})
+	defer l.Close()
+	started := make(chan struct{})
+	slow := self(nil, "hang")
+	slow.Started = func(int) { close(started) }
+	slow.Timeout = time.Minute
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { refuseCtx(ctx, t, l, slow) })
+	<-started
+	start(t, l, self(nil, conforming...)).Kill()
+	cancel()
+	wg.Wait()
+}
+
 // L5: what a supervisor asks of a starting process is answered at once.
 func TestL5_PIDDuringASlowStart(t *testing.T) {
 	l := newLauncher(t)
