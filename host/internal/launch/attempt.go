@@ -69,6 +69,12 @@ func (a *attempt) run() (*Process, error) {
 			return err
 		})
 	}
+	if a.p != nil {
+		select {
+		case <-a.p.told: // before, its Uncovered is not complete
+		case <-a.ctx.Done():
+		}
+	}
 	if a.ctx.Err() == nil && held() { // the context is done a moment before held is false
 		a.p.setConn(conn)
 		return a.p, nil
@@ -135,7 +141,14 @@ func (a *attempt) failed(conn *grpc.ClientConn) *StartError {
 	}
 	p.Kill()
 	e.Exit = p.Exit()
+	report := p.said()
 	switch {
+	case report.Refused != nil:
+		e.Cause, e.Err = CauseSandbox, refusal(*report.Refused).err
+	case report.Exec != 0:
+		if f, ok := errors.AsType[*failure](execFailure(a.spec.Binary, report.Exec)); ok {
+			e.Cause, e.Err = f.cause, f.err
+		}
 	case e.Exit.Fault != "":
 		e.Cause, e.Err = CauseFault, errors.New("a fault in the host: "+e.Exit.Fault)
 	case f != nil && f.own && e.Exit.Exited && !e.Exit.Killed:

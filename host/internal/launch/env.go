@@ -15,6 +15,19 @@ import (
 // the operator's list: it wins over host (S2), and loses only names that the
 // handshake needs. Of equal names the last wins. Both lists hold NAME=VALUE.
 func Environ(host, own []string) (env, dropped []string) {
+	return environ(host, StandardEnv(), own)
+}
+
+// StandardEnv is the names of the host's variables that pass to a plugin, in the
+// form of [Sandbox.Pass].
+func StandardEnv() []string {
+	if runtime.GOOS == "windows" {
+		return append(slices.Clone(hostNames), windowsNames...)
+	}
+	return slices.Clone(hostNames)
+}
+
+func environ(host, pass, own []string) (env, dropped []string) {
 	values := map[string]string{}
 	var names []string
 	put := func(kv string, allowed func(string) bool) {
@@ -32,7 +45,7 @@ func Environ(host, own []string) (env, dropped []string) {
 		values[name] = value
 	}
 	for _, kv := range host {
-		put(kv, inherited)
+		put(kv, func(name string) bool { return passes(name, pass) })
 	}
 	for _, kv := range own {
 		put(kv, func(name string) bool { return !reserved(name) })
@@ -45,22 +58,25 @@ func Environ(host, own []string) (env, dropped []string) {
 	return env, slices.Compact(dropped)
 }
 
-// inherited reports whether a variable of the host may pass.
-func inherited(name string) bool {
+// passes reports whether a variable of the host may pass.
+func passes(name string, pass []string) bool {
+	if strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "TOOLHOST_") {
+		return false
+	}
 	if runtime.GOOS == "windows" {
 		name = strings.ToUpper(name)
-		if slices.Contains(windowsNames, name) {
-			return true
-		}
 	}
-	return slices.Contains(hostNames, name) || strings.HasPrefix(name, "LC_")
+	return slices.ContainsFunc(pass, func(p string) bool {
+		stem, open := strings.CutSuffix(p, "*")
+		return p == name || open && strings.HasPrefix(name, stem)
+	})
 }
 
 // reserved reports whether go-plugin's handshake or ours gives a name its meaning.
 func reserved(name string) bool { return slices.Contains(reservedNames, name) }
 
 var hostNames = []string{
-	"PATH", "HOME", "TMPDIR", "LANG", "LANGUAGE", "TZ",
+	"PATH", "HOME", "TMPDIR", "LANG", "LANGUAGE", "LC_*", "TZ",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
 	"http_proxy", "https_proxy", "no_proxy", "all_proxy",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",

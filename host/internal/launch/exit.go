@@ -89,6 +89,8 @@ const (
 	CausePath Cause = "path"
 	// CauseSystem is a system call for the start that the kernel refused.
 	CauseSystem Cause = "system"
+	// CauseSandbox is a setting of the sandbox that this machine cannot give.
+	CauseSandbox Cause = "sandbox"
 	// CauseFault is a fault in the host's own code (H6).
 	CauseFault Cause = "fault"
 )

@@ -15,20 +15,34 @@ import (
 // busyLimit is how long a binary may stay open for writing (L7).
 const busyLimit = time.Second
 
-// forker forks every process from one OS thread that lives as long as the
+// forker forks every process from an OS thread that lives as long as the
 // launcher: the parent-death signal comes when the thread ends that forked (K6).
+// There are at most two: one that sees the files that the host sees, and one from
+// which directories are hidden (T42), which starts at its first fork.
 type forker struct {
+	hide []string
+	keep string
+	quit chan struct{}
+	once sync.Once
+
+	mu     sync.Mutex
+	plain  *forkThread
+	hidden *forkThread // nil until the first fork from it
+}
+
+type forkThread struct {
 	requests chan forkRequest
-	quit     chan struct{}
-	once     sync.Once
 	done     chan struct{}
 }
 
 type forkRequest struct {
-	spec  Spec
-	env   []string
-	files []*os.File
-	reply chan forkReply
+	spec    Spec
+	env     []string
+	files   []*os.File
+	hide    []string // to be hidden by the helper, and what of them to keep
+	keep    string
+	unhides error // why the thread does not hide what it should
+	reply   chan forkReply
 }
 
 type forkReply struct {
@@ -40,32 +54,66 @@ type forkReply struct {
 type child struct {
 	proc      *os.Process
 	uncovered []string
+	report    *os.File // of the helper that makes the sandbox; nil if there is none
 }
 
-func newForker() *forker {
-	f := &forker{requests: make(chan forkRequest), quit: make(chan struct{}), done: make(chan struct{})}
+func newForker(hide []string, keep string) *forker {
+	f := &forker{hide: hide, keep: keep, quit: make(chan struct{})}
+	f.plain = f.thread(func() error { return nil })
+	return f
+}
+
+// thread starts a thread that calls prepare and then forks.
+func (f *forker) thread(prepare func() error) *forkThread {
+	t := &forkThread{requests: make(chan forkRequest), done: make(chan struct{})}
 	go func() { // ends with close; joined by it
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		defer close(f.done)
+		defer close(t.done)
+		err := prepare()
 		for {
 			select {
-			case r := <-f.requests:
+			case r := <-t.requests:
+				r.unhides = err
 				r.reply <- r.serve()
 			case <-f.quit:
 				return
 			}
 		}
 	}()
-	return f
+	return t
 }
 
-// close ends the thread; it waits no longer than 1 s for a fork that hangs, as
+// threadFor is the thread that forks a process in a sandbox.
+func (f *forker) threadFor(s Sandbox) *forkThread {
+	if !s.Hide || len(f.hide) == 0 || !hidesByThread() {
+		return f.plain
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hidden == nil {
+		f.hidden = f.thread(func() error { return hideFromThread(f.hide, f.keep) })
+	}
+	return f.hidden
+}
+
+// close ends the threads; it waits no longer than 1 s for a fork that hangs, as
 // on a dead file server.
 func (f *forker) close() {
 	f.once.Do(func() { close(f.quit) })
-	select {
-	case <-f.done:
-	case <-time.After(defaultReap):
+	f.mu.Lock()
+	threads := []*forkThread{f.plain, f.hidden}
+	f.mu.Unlock()
+	late := time.NewTimer(defaultReap)
+	defer late.Stop()
+	for _, t := range threads {
+		if t == nil {
+			continue
+		}
+		select {
+		case <-t.done:
+		case <-late.C:
+			return
+		}
 	}
 }
 
@@ -74,9 +122,13 @@ func (f *forker) close() {
 // binaries (L7). The error is a *failure, or nil with a process.
 func (f *forker) start(ctx context.Context, spec Spec, env []string, files []*os.File) (child, error) {
 	r := forkRequest{spec: spec, env: env, files: files, reply: make(chan forkReply, 1)}
+	t := f.threadFor(spec.Sandbox)
+	if spec.Sandbox.Hide && t == f.plain {
+		r.hide, r.keep = f.hide, f.keep
+	}
 	for begin, pause := time.Now(), time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		select {
-		case f.requests <- r:
+		case t.requests <- r:
 		case <-ctx.Done():
 			return child{}, context.Cause(ctx)
 		case <-f.quit:
@@ -84,6 +136,9 @@ func (f *forker) start(ctx context.Context, spec Spec, env []string, files []*os
 		}
 		reply := <-r.reply
 		if !errors.Is(reply.err, errTextBusy) || time.Since(begin) > busyLimit {
+			if _, ok := errors.AsType[*failure](reply.err); ok {
+				return reply.child, reply.err
+			}
 			return reply.child, execFailure(spec.Binary, reply.err)
 		}
 		select {
@@ -94,34 +149,23 @@ func (f *forker) start(ctx context.Context, spec Spec, env []string, files []*os
 	}
 }
 
-// serve makes one process, in the profile if the system allows it.
+// serve makes one process, in its sandbox.
 func (r forkRequest) serve() (reply forkReply) {
 	defer func() {
 		if v := recover(); v != nil {
 			reply.err = fmt.Errorf("fork: panic: %v", v)
 		}
 	}()
-	attr := &os.ProcAttr{Dir: r.spec.Dir, Env: r.env, Files: withoutInherited(r.files), Sys: sysAttr()}
-	argv := append([]string{r.spec.Path}, r.spec.Args...)
-	var refused error
-	if r.spec.Sandbox == SandboxDefault && addNamespaces(attr.Sys) {
-		proc, err := startNamespaced(r.spec.Binary, argv, attr)
-		if err == nil || !namespaceRefused(err) {
-			return forkReply{child{proc: proc}, err}
-		}
-		refused = err
-		attr.Sys = sysAttr()
-	}
-	proc, err := os.StartProcess(r.spec.Binary, argv, attr)
-	if err != nil {
-		return forkReply{err: err}
-	}
-	c := child{proc: proc}
-	if r.spec.Sandbox == SandboxDefault {
-		c.uncovered = notCovered(refused)
-	}
-	return forkReply{child: c}
+	reply.child, reply.err = r.fork()
+	return reply
 }
+
+// attr is what every fork has.
+func (r forkRequest) attr() *os.ProcAttr {
+	return &os.ProcAttr{Dir: r.spec.Dir, Env: r.env, Files: withoutInherited(r.files), Sys: sysAttr()}
+}
+
+func (r forkRequest) argv() []string { return append([]string{r.spec.Path}, r.spec.Args...) }
 
 // execFailure says what an error of StartProcess means. Inspect has found the
 // file in order a moment ago.

@@ -74,7 +74,7 @@ func runHost(role string, args []string) {
 		fmt.Printf("plugin: %s\nhost: %s\n", bytes.TrimSpace(p.Exit().Stderr), own)
 	case "first process":
 		spec := self(s, "ignore:15", "grandchild:"+mark, shake, "serve", "hang", mark)
-		spec.Sandbox = SandboxNone
+		spec.Sandbox = Sandbox{}
 		p, err := l.Start(context.Background(), spec)
 		if err != nil {
 			panic(err)

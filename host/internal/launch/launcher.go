@@ -16,6 +16,11 @@ type Config struct {
 	// counts no longer: it waits itself, and must not keep the others (C12). If
 	// zero, the number of cores.
 	Parallel int
+	// Hide lists directories, such as the host's state directory, that a process
+	// with Sandbox.Hide must not see, but for their subdirectory Keep, which it can
+	// read. They are made, for this user alone, at the first such start.
+	Hide []string
+	Keep string
 	// Logger is told what no caller can be told: faults of this package. If nil,
 	// nothing is logged.
 	Logger *slog.Logger
@@ -41,7 +46,7 @@ type Launcher struct {
 func New(cfg Config) *Launcher {
 	l := &Launcher{
 		log:   cfg.Logger,
-		forks: newForker(),
+		forks: newForker(cfg.Hide, cfg.Keep),
 		procs: map[*Process]struct{}{},
 	}
 	if l.log == nil {
@@ -71,6 +76,9 @@ func (l *Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
 	}
 	if cause, err := Inspect(spec.Binary); err != nil {
 		return nil, spec.failed(cause, err)
+	}
+	if err := spec.visible(l.forks.hide, l.forks.keep); err != nil {
+		return nil, spec.failed(CausePath, err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -18,11 +18,16 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/toolhost/toolhost/internal/confine"
 )
 
 // TestMain is also the main function of the plugins and hosts that the tests
 // start: what they do is in their arguments, since the environment is filtered.
 func TestMain(m *testing.M) {
+	if os.Args[0] == confine.Name {
+		os.Exit(confine.Main(os.Args))
+	}
 	if len(os.Args) > 1 && os.Args[1] == "child" {
 		runChild(os.Args[2:])
 		return
@@ -174,10 +179,14 @@ func (s *sink) text() string {
 	return b.String()
 }
 
+// profiles are the sandboxes that need no helper.
+var profiles = map[string]Sandbox{"default": DefaultSandbox(), "none": {}}
+
 // self is a spec for this test binary as a plugin that does the steps.
 func self(s *sink, steps ...string) Spec {
 	spec := Spec{Name: "test", Path: os.Args[0], Args: append([]string{"child"}, steps...), Timeout: 20 * time.Second,
-		Env: []string{"GORACE=atexit_sleep_ms=0"}} // or an exit takes a second under the race detector
+		Sandbox: DefaultSandbox(),
+		Env:     []string{"GORACE=atexit_sleep_ms=0"}} // or an exit takes a second under the race detector
 	if s != nil {
 		spec.Output = s.add
 	}

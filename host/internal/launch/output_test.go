@@ -143,7 +143,7 @@ func TestK2_LastWordsBehindAStuckSink(t *testing.T) {
 	defer close(gate)
 	// Two reads fill the queue, the rest stays in the pipe.
 	spec := self(nil, "setsid:"+mark, "lines:stderr,2000,60", "exit:6")
-	spec.Sandbox = SandboxNone
+	spec.Sandbox = Sandbox{}
 	spec.Output = func(Line) { <-gate }
 	defer func() {
 		for _, pid := range marked(mark) {
@@ -167,7 +167,7 @@ func TestL15_OneLineAndGone(t *testing.T) {
 		s := &sink{}
 		spec := Spec{Path: "/bin/sh", Args: []string{"-c", "echo out; echo err >&2; exit 5"}, Output: s.add}
 		if i%2 == 0 {
-			spec.Sandbox = SandboxNone
+			spec.Sandbox = Sandbox{}
 		}
 		e := refuse(t, l, spec)
 		if e.Cause != CauseExited || e.Exit.Status != 5 || string(e.Exit.Stderr) != "err\n" {

@@ -3,12 +3,15 @@ package launch
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
+
+	"github.com/toolhost/toolhost/internal/confine"
 )
 
 const (
@@ -26,22 +29,26 @@ const (
 // may be called by several goroutines at once, and answer at once unless they
 // say that they wait.
 type Process struct {
-	l         *Launcher // nil if attached, and so are the next four
-	proc      *os.Process
-	lifeline  *os.File
-	out       *output
-	name      string
-	pid       int
-	uncovered []string
-	link      *link
-	gone      chan struct{} // closed when the process was reaped
-	done      chan struct{}
+	l        *Launcher // nil if attached, and so are the next three
+	proc     *os.Process
+	lifeline *os.File
+	out      *output
+	name     string
+	pid      int
+	sandbox  Sandbox
+	helper   *os.File // its report; nil if there is no helper
+	link     *link
+	told     chan struct{} // closed when the report is complete
+	gone     chan struct{} // closed when the process was reaped
+	done     chan struct{}
 
-	mu     sync.Mutex
-	conn   *grpc.ClientConn
-	reaped bool
-	killed bool // the host sent a signal that ends processes
-	exit   Exit
+	mu        sync.Mutex
+	conn      *grpc.ClientConn
+	reaped    bool
+	killed    bool // the host sent a signal that ends processes
+	exit      Exit
+	uncovered []string
+	report    confine.Report
 }
 
 // Conn is the gRPC connection to the plugin. It breaks when the process ends,
@@ -56,9 +63,13 @@ func (p *Process) Conn() *grpc.ClientConn {
 // PID is the process id in the host's pid namespace; 0 if attached.
 func (p *Process) PID() int { return p.pid }
 
-// Uncovered lists what of the sandbox profile the system refused, in words for
-// people; empty if nothing.
-func (p *Process) Uncovered() []string { return slices.Clone(p.uncovered) }
+// Uncovered lists what of the sandbox the system refused, in words for people;
+// empty if nothing. It is complete when Start has returned.
+func (p *Process) Uncovered() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.uncovered)
+}
 
 // Done is closed when the process was reaped, its output was read to the end and
 // delivered, and Exit is complete (C1, L15). A descendant that escaped delays it
@@ -120,7 +131,10 @@ func newProcess(l *Launcher, spec Spec, child child, pipes *plumbing, host greet
 		name:      spec.Name,
 		pid:       child.proc.Pid,
 		uncovered: child.uncovered,
+		sandbox:   spec.Sandbox,
+		helper:    child.report,
 		link:      newLink(pipes.conn),
+		told:      make(chan struct{}),
 		gone:      make(chan struct{}),
 		done:      make(chan struct{}),
 	}
@@ -142,6 +156,10 @@ func (p *Process) run() {
 	go func() { // ends when both readers have, and the queue is empty
 		defer p.out.broke()
 		p.guard("output", p.out.deliver)
+	}()
+	go func() { // ends when the helper executes the plugin or ends; at once if there is none
+		defer close(p.told)
+		p.guard("report", p.readReport)
 	}()
 	go func() { // ends with the process; it is what closes Done
 		defer close(p.done)
@@ -169,6 +187,38 @@ func (p *Process) guard(goroutine string, f func()) {
 		p.l.probe(goroutine)
 	}
 	f()
+}
+
+// readReport reads what the helper says, to the end.
+func (p *Process) readReport() {
+	if p.helper == nil {
+		return
+	}
+	defer p.helper.Close()
+	data, err := io.ReadAll(io.LimitReader(p.helper, 64<<10))
+	report := confine.ParseReport(data)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report = report
+	for _, m := range report.Missing {
+		p.uncovered = append(p.uncovered, m.String())
+	}
+	if err != nil {
+		p.uncovered = append(p.uncovered, "what "+confine.Name+" could not do is unknown: "+err.Error())
+	}
+}
+
+// said is the report of the helper's after the process's end.
+func (p *Process) said() confine.Report {
+	late := time.NewTimer(drainPipes) // it is closed, unless the process does not end
+	defer late.Stop()
+	select {
+	case <-p.told:
+	case <-late.C:
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.report
 }
 
 // setConn publishes the connection.

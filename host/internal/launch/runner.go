@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
@@ -23,7 +24,11 @@ func (a *attempt) runner(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runn
 	if err := os.Remove(dir); err != nil {
 		a.l.log.Debug("launch: remove go-plugin's directory", "error", err)
 	}
-	env, _ := Environ(os.Environ(), a.spec.Env)
+	pass := a.spec.Sandbox.Pass
+	if pass == nil {
+		pass = StandardEnv()
+	}
+	env, _ := environ(os.Environ(), pass, slices.Concat(a.spec.Sandbox.Set, a.spec.Env))
 	for _, kv := range cmd.Env {
 		if !strings.HasPrefix(kv, plugin.EnvUnixSocketDir+"=") {
 			env = append(env, kv)

@@ -11,17 +11,6 @@ import (
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
-// Sandbox is a profile of isolation. The empty one is [SandboxDefault].
-type Sandbox string
-
-const (
-	// SandboxDefault puts the plugin into a session of its own, with the
-	// parent-death signal and a pid namespace where the system has them.
-	SandboxDefault Sandbox = "default"
-	// SandboxNone is SandboxDefault without namespaces.
-	SandboxNone Sandbox = "none"
-)
-
 // Spec says what to start.
 type Spec struct {
 	// Name names the plugin in messages.
@@ -39,7 +28,7 @@ type Spec struct {
 	Env []string
 	// Dir is the working directory. If empty, the host's.
 	Dir string
-	// Sandbox is the profile. If empty, SandboxDefault.
+	// Sandbox is what the process may see, use and do.
 	Sandbox Sandbox
 	// Timeout limits the time from fork to connection (L4). If zero, 10 s.
 	Timeout time.Duration
@@ -82,7 +71,7 @@ func (s *Spec) resolve() error {
 	if s.Binary == "" {
 		s.Binary = s.Path
 	}
-	for _, list := range [][]string{{s.Path, s.Binary, s.Dir}, s.Args, s.Env} {
+	for _, list := range [][]string{{s.Path, s.Binary, s.Dir, s.Sandbox.Helper}, s.Args, s.Env, s.Sandbox.Settings.Read, s.Sandbox.Settings.Write} {
 		for _, v := range list {
 			if strings.ContainsRune(v, 0) {
 				return s.failed(CausePath, fmt.Errorf("%q holds a zero byte", v))
@@ -94,18 +83,15 @@ func (s *Spec) resolve() error {
 			return s.failed(CausePath, errors.New("an environment entry is not NAME=VALUE")) // it may be a secret: not shown
 		}
 	}
-	if s.Sandbox == "" {
-		s.Sandbox = SandboxDefault
-	}
-	if s.Sandbox != SandboxDefault && s.Sandbox != SandboxNone {
-		return s.failed(CausePath, fmt.Errorf("unknown sandbox %q", s.Sandbox))
-	}
 	abs, err := filepath.Abs(s.Binary) // the child changes its directory before it executes
 	if err != nil {
 		return s.failed(CausePath, err)
 	}
 	s.Binary = abs
 	if s.Dir != "" {
+		if s.Dir, err = filepath.Abs(s.Dir); err != nil {
+			return s.failed(CausePath, err)
+		}
 		if info, err := os.Stat(s.Dir); err != nil {
 			return s.failed(CausePath, fmt.Errorf("working directory: %w", err))
 		} else if !info.IsDir() {

@@ -16,11 +16,11 @@ import (
 )
 
 func TestStart(t *testing.T) {
-	for _, profile := range []Sandbox{SandboxDefault, SandboxNone} {
-		t.Run(string(profile), func(t *testing.T) {
+	for profile, sandbox := range profiles {
+		t.Run(profile, func(t *testing.T) {
 			s := &sink{}
 			spec := self(s, append([]string{"ids", "argv0"}, conforming...)...)
-			spec.Sandbox = profile
+			spec.Sandbox = sandbox
 			pid := 0
 			spec.Started = func(n int) { pid = n }
 			begin := time.Now()
@@ -38,7 +38,7 @@ func TestStart(t *testing.T) {
 				t.Errorf("exit %+v", e)
 			}
 			want := fmt.Sprintf("pid %d pgid %[1]d\n", p.PID())
-			if profile == SandboxDefault && len(p.Uncovered()) == 0 && runtime.GOOS == "linux" {
+			if profile == "default" && len(p.Uncovered()) == 0 && runtime.GOOS == "linux" {
 				want = "pid 1 pgid 1\n"
 			}
 			if got := s.text(); !strings.Contains(got, want) || !strings.Contains(got, "stderr: "+os.Args[0]+"\n") {
@@ -109,7 +109,7 @@ func TestL2_CauseOfAnEarlyEnd(t *testing.T) {
 
 func TestL3_KilledByTheSystem(t *testing.T) {
 	s := self(nil, "raise:9")
-	s.Sandbox = SandboxNone // process 1 of a namespace cannot kill itself
+	s.Sandbox = Sandbox{} // process 1 of a namespace cannot kill itself
 	e := refuse(t, newLauncher(t), s)
 	if e.Cause != CauseMemory || e.Exit.Signal != "SIGKILL" || e.Exit.Killed || e.Exit.PeakRSS == 0 {
 		t.Errorf("%+v", e.Exit)
@@ -118,7 +118,7 @@ func TestL3_KilledByTheSystem(t *testing.T) {
 		t.Error(e)
 	}
 	s = self(nil, "raise:15")
-	s.Sandbox = SandboxNone
+	s.Sandbox = Sandbox{}
 	if e := refuse(t, newLauncher(t), s); e.Cause != CauseSignal || e.Exit.Signal != "SIGTERM" || e.Exit.Killed {
 		t.Errorf("%+v", e.Exit)
 	}

@@ -78,11 +78,11 @@ func TestK1_StopIsBounded(t *testing.T) {
 func TestK2_DescendantsHoldThePipes(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"grandchild", "setsid"} {
-		for _, profile := range []Sandbox{SandboxDefault, SandboxNone} {
-			t.Run(how+" "+string(profile), func(t *testing.T) {
+		for profile, sandbox := range profiles {
+			t.Run(how+" "+profile, func(t *testing.T) {
 				mark := fmt.Sprintf("k2-%s-%s-%d", how, profile, os.Getpid())
 				spec := self(nil, how+":"+mark, shake, "serve", "stdin", "exit:3")
-				spec.Sandbox = profile
+				spec.Sandbox = sandbox
 				p := start(t, newLauncher(t), spec)
 				eventually(t, 5*time.Second, "two processes", func() bool { return len(marked(mark)) == 2 })
 				begin := time.Now()
@@ -93,7 +93,7 @@ func TestK2_DescendantsHoldThePipes(t *testing.T) {
 				if took > time.Second || e.Signal != "SIGKILL" || e.Killed {
 					t.Errorf("%v: %+v", took, e)
 				}
-				if how == "setsid" && (profile == SandboxNone || len(p.Uncovered()) > 0) {
+				if how == "setsid" && (profile == "none" || len(p.Uncovered()) > 0) {
 					for _, pid := range marked(mark) { // as documented: it escapes
 						_ = syscall.Kill(pid, syscall.SIGKILL)
 					}

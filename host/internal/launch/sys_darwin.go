@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"os"
 	"syscall"
 	"unsafe"
 )
@@ -16,15 +15,7 @@ const (
 // it and it cannot reach the terminal (K7, S5).
 func sysAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-func addNamespaces(*syscall.SysProcAttr) bool { return false }
-
-func namespaceRefused(error) bool { return false }
-
-func startNamespaced(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
-	return os.StartProcess(path, argv, attr)
-}
-
-func notCovered(error) []string {
+func notCovered() []string {
 	return []string{"no parent-death signal on this system: a plugin that does not read its lifeline survives a killed host",
 		"no pid namespaces on this system: a descendant that leaves the plugin's group survives it"}
 }

@@ -24,15 +24,7 @@ func sysAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }
 
-func addNamespaces(*syscall.SysProcAttr) bool { return false }
-
-func namespaceRefused(error) bool { return false }
-
-func startNamespaced(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
-	return os.StartProcess(path, argv, attr)
-}
-
-func notCovered(error) []string {
+func notCovered() []string {
 	return []string{"no job object yet: descendants survive the plugin"}
 }
 
