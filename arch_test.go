@@ -31,7 +31,7 @@ var imports = map[string][]string{
 	"internal/confine":     {},
 	"host/internal/launch": {"internal/confine", "proto/session", "proto/wire", "proto/toolplugin"},
 	"host": {"host/internal/launch", "host/internal/near", "host/internal/schema", "host/internal/policy", "host/internal/state",
-		"host/internal/view", "host/internal/scan", "internal/partialjson", "proto/session", "proto/wire", "proto/toolplugin"},
+		"host/internal/view", "host/internal/scan", "internal/confine", "internal/partialjson", "proto/session", "proto/wire", "proto/toolplugin"},
 	"host/oteltrace":       {"host"},
 	"host/config":          {"host", "host/internal/near", "host/internal/schema"},
 	"host/conform":         {"host", "proto/wire"},

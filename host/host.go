@@ -35,6 +35,10 @@ type Config struct {
 	Tracer      Tracer            // receives spans; if nil, none are made
 	Eager       bool              // if true, Open waits until every plugin is ready or failed; if false, a plugin is asked for its tools when they are first needed
 	Logger      *slog.Logger      // the host's log and the plugins'; if nil, discards
+
+	// SandboxHelper is the program toolhost-sandbox, which starts plugins whose sandbox is more than a fork
+	// can make. If empty, the one beside the running program, if it is there.
+	SandboxHelper string
 }
 
 // Plugin says how to start one plugin, or how to reach a running one.
@@ -107,7 +111,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 		return nil, &Error{Op: "open", Code: InvalidConfig, Err: err}
 	}
 	lim := cfg.Limits.withDefaults()
-	launcher := launch.New(launch.Config{Parallel: lim.Starts, Logger: log})
+	launcher := launch.New(launch.Config{Parallel: lim.Starts, Logger: log, Hide: hiddenDirs(dir), Keep: state.Binaries})
 	h := &Host{cfg: cfg, lim: lim, launcher: launcher, rules: rules, state: dir}
 	h.life, h.end = context.WithCancel(context.WithoutCancel(ctx))
 	h.sink = newLogSink(h.life)
@@ -148,10 +152,8 @@ func gatherPlugins(cfg Config, log *slog.Logger) ([]Plugin, error) {
 		if named[p.Name] {
 			return nil, fmt.Errorf("two plugins are named %s", p.Name)
 		}
-		switch p.Sandbox.Profile {
-		case "", ProfileDefault, ProfileNone, ProfileStrict:
-		default:
-			return nil, fmt.Errorf("plugin %s: unknown sandbox profile %q; use %s, %s or %s", p.Name, p.Sandbox.Profile, ProfileNone, ProfileDefault, ProfileStrict)
+		if err := p.Sandbox.check(); err != nil {
+			return nil, fmt.Errorf("plugin %s: sandbox: %w", p.Name, err)
 		}
 		named[p.Name] = true
 		if f, ok := byName[p.Name]; ok && !sameFile(f.Path, p.Path) {

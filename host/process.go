@@ -65,7 +65,7 @@ func (p *plugin) startOS(ctx context.Context) (*launch.Process, error) {
 	}
 	return p.host.launcher.Start(ctx, launch.Spec{
 		Name: p.cfg.Name, Path: p.cfg.Path, Args: p.cfg.Args, Env: p.cfg.Env,
-		Sandbox: launch.Sandbox(p.cfg.Sandbox.Profile), Timeout: p.lim.Start, Output: p.logLine, MaxMessage: limit,
+		Dir: p.cfg.Sandbox.Dir, Sandbox: p.cfg.Sandbox.launch(sandboxHelper(p.host.cfg.SandboxHelper)), Timeout: p.lim.Start, Output: p.logLine, MaxMessage: limit,
 	})
 }
 

@@ -33,8 +33,11 @@ type Binary struct {
 // MaxBinary is the largest program that is copied, in bytes.
 const MaxBinary = 1 << 30
 
+// Binaries is the name of the subdirectory with the copies: all that a plugin may see of the state directory.
+const Binaries = "binaries"
+
 const (
-	binariesName = "binaries"
+	binariesName = Binaries
 	// copyPrefix begins the name of a copy that is being written.
 	copyPrefix = ".new-"
 	copyMode   = 0o500
