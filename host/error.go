@@ -158,6 +158,7 @@ func (e *ToolError) Error() string { return e.Message }
 type ExitError struct {
 	Plugin  string `json:"plugin"`
 	Cause   string `json:"cause,omitempty"`        // likely cause: "panic", "memory", "signal", "architecture", ...
+	Limit   string `json:"limit,omitempty"`        // the limit of its sandbox that it exceeded, such as "memory limit of 512 MiB" (S12)
 	Status  int    `json:"status"`                 // exit status; -1 if a signal ended it or it did not run
 	Signal  string `json:"signal,omitempty"`       // such as "SIGKILL"; empty if none
 	Panic   string `json:"panic,omitempty"`        // the head of a Go panic, if one was found
@@ -170,6 +171,10 @@ type ExitError struct {
 func (e *ExitError) Error() string {
 	msg := "plugin " + e.Plugin
 	switch {
+	case e.Limit != "" && e.Signal != "":
+		msg += " exceeded its " + e.Limit + " and was ended by " + e.Signal
+	case e.Limit != "":
+		msg += fmt.Sprintf(" exceeded its %s and exited with status %d", e.Limit, e.Status)
 	case e.Signal != "":
 		msg += " was ended by " + e.Signal
 		if e.Cause == "memory" {

@@ -354,7 +354,7 @@ func (p *plugin) startError(err error) error {
 
 func exitError(plugin string, x launch.Exit, why error) *ExitError {
 	e := &ExitError{
-		Plugin: plugin, Cause: string(x.Cause), Status: x.Status, Signal: x.Signal,
+		Plugin: plugin, Cause: string(x.Cause), Limit: x.Limit, Status: x.Status, Signal: x.Signal,
 		Stderr: string(x.Stderr), Panic: x.Panic, PeakRSS: x.PeakRSS, Err: why,
 	}
 	if why != nil && x.Killed {

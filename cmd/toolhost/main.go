@@ -9,9 +9,14 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"github.com/toolhost/toolhost/internal/confine"
 )
 
 func main() {
+	if asHelper() {
+		os.Exit(confine.Main(os.Args))
+	}
 	ctx, stop := withSignals(context.Background())
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

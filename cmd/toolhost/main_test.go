@@ -22,6 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"toolhost":            main,
+		"toolhost-sandbox":    main,
 		"toolplugin-fake":     func() { exitAtOnce(); fakePlugin() },
 		"toolplugin-asking":   func() { exitAtOnce(); askingPlugin() },
 		"toolplugin-veiled":   func() { exitAtOnce(); pluginsdk.Serve(veiledTool("veiled", false), veiledTool("veiledf", true)) },

@@ -114,7 +114,7 @@ func (a *app) hostConfig(p places) (host.Config, error) {
 		return host.Config{}, err
 	}
 	cfg := file.Config()
-	cfg.StateDir, cfg.Logger = p.state, logger
+	cfg.StateDir, cfg.Logger, cfg.SandboxHelper = p.state, logger, sandboxHelper()
 	for _, dir := range p.plugins {
 		if p.dirsNamed || exists(dir) {
 			cfg.Dirs = append(cfg.Dirs, dir)

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/confine"
 )
 
 // Exit says how a process ended: the evidence of a crash (C5).
@@ -26,6 +29,9 @@ type Exit struct {
 	// PeakRSS is the largest resident size in bytes; zero where it is unknown. On
 	// Linux it is never less than the host's own size when it forked.
 	PeakRSS int64
+	// Limit is the limit of the sandbox that likely ended the process, in words such
+	// as "memory limit of 512 MiB" (S12); empty if none did.
+	Limit string
 	// Cause is the likely cause of the end. It is CauseNone for a process that
 	// runs, that the host killed, or that was attached.
 	Cause Cause
@@ -58,9 +64,19 @@ const (
 	CauseExited Cause = "exited"
 	// CauseSignal is a signal that the host did not send.
 	CauseSignal Cause = "signal"
-	// CauseMemory is a SIGKILL that the host did not send: most often the kernel,
-	// out of memory (L3).
+	// CauseMemory is the memory limit; or a SIGKILL that the host did not send: most
+	// often the kernel, out of memory (L3).
 	CauseMemory Cause = "memory"
+	// CauseCPU is the limit of CPU time.
+	CauseCPU Cause = "cpu_time"
+	// CauseTasks is the limit of processes and threads.
+	CauseTasks Cause = "tasks"
+	// CauseOpenFiles is the limit of descriptors.
+	CauseOpenFiles Cause = "open_files"
+	// CauseFileSize is the limit of a file's size.
+	CauseFileSize Cause = "file_size"
+	// CauseSyscall is a system call that the sandbox does not let pass (SIGSYS).
+	CauseSyscall Cause = "system_call"
 	// CausePanic is a Go panic or fatal error.
 	CausePanic Cause = "panic"
 	// CauseCookie is a go-plugin plugin of another host.
@@ -115,8 +131,9 @@ func (e *StartError) Error() string {
 // Unwrap returns e.Err.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// settle works out what can only be said when everything is known.
-func (e *Exit) settle() {
+// settle works out what can only be said when everything is known. used is the
+// CPU time of the process and of the children that it waited for.
+func (e *Exit) settle(limits confine.Settings, used time.Duration) {
 	e.Exited = true
 	if e.Status != 2 && e.Signal != "SIGABRT" { // the two ways in which a Go program panics
 		e.Panic = ""
@@ -126,6 +143,7 @@ func (e *Exit) settle() {
 		e.Cause = CauseFault
 	case e.Killed:
 		e.Cause = CauseNone
+	case e.breach(limits, used):
 	case e.Panic != "":
 		e.Cause = CausePanic
 	case e.Signal == "SIGKILL":
@@ -140,6 +158,8 @@ func (e *Exit) settle() {
 // early is why the process ended by itself before it was ready (L2).
 func (e *Exit) early() (Cause, error) {
 	switch {
+	case e.Limit != "":
+		return e.Cause, fmt.Errorf("%v: it exceeded its %s before it was ready", e, e.Limit)
 	case e.Cause == CauseMemory:
 		return e.Cause, fmt.Errorf("%v, probably out of memory; peak %d MiB", e, e.PeakRSS>>20)
 	case e.Cause == CausePanic:

@@ -47,6 +47,7 @@ type Process struct {
 	reaped    bool
 	killed    bool // the host sent a signal that ends processes
 	exit      Exit
+	used      time.Duration // CPU time
 	uncovered []string
 	report    confine.Report
 }
@@ -286,6 +287,7 @@ func (p *Process) awaitEnd() {
 	}
 	reapAdopted(p.pid)
 	p.exit.Status, p.exit.Signal, p.exit.PeakRSS = describe(state)
+	p.used = state.UserTime() + state.SystemTime()
 	p.exit.Killed = p.killed && (p.exit.Signal == "SIGKILL" || p.exit.Signal == "SIGTERM")
 }
 
@@ -309,7 +311,7 @@ func (p *Process) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.exit.Stderr, p.exit.Panic = p.out.evidence()
-	p.exit.settle()
+	p.exit.settle(p.sandbox.Settings, p.used)
 	if p.conn != nil {
 		p.conn.Close()
 	}
