@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -34,8 +35,10 @@ func TestSpend_FullDisk(t *testing.T) {
 }
 
 // childLinux does what only Linux tests ask for.
-func childLinux(d *Dir, verb string) {
+func childLinux(d *Dir, verb string, args []string) {
 	switch verb {
+	case "mount":
+		childMount(d, args)
 	case "nodump":
 		fmt.Println("before", dumpable())
 		_, err := d.Keys(nil)
@@ -72,4 +75,16 @@ func limit(size uint64) {
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY}); err != nil {
 		fmt.Println("limit:", err)
 	}
+}
+
+// slowFork makes a child a copy of its parent until it runs its own program, during which others can be started: in a user
+// namespace, as a host that is not root starts plugins. Where that is not allowed, nil.
+func slowFork() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
+	cmd := exec.Command("/bin/true")
+	cmd.SysProcAttr = attr
+	if cmd.Run() != nil {
+		return nil
+	}
+	return attr
 }

@@ -2,4 +2,8 @@
 
 package state
 
-func childLinux(*Dir, string) {}
+import "syscall"
+
+func slowFork() *syscall.SysProcAttr { return nil }
+
+func childLinux(*Dir, string, []string) {}

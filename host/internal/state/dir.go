@@ -28,6 +28,7 @@ type Dir struct {
 
 	path     string        // if empty, DefaultDir is asked at the first use
 	lockWait time.Duration // if zero, defaultLockWait
+	boot     time.Time     // when the system was started; if zero, the system is asked
 	mu       sync.Mutex    // held while the lock file is locked: flock alone is unfair within a process
 }
 
@@ -125,6 +126,12 @@ func (d *Dir) look(name string, f func(folder) error) error {
 	return f(sub)
 }
 
+// has is false if a folder is certainly not there: who only reads has nothing to
+// read then, and makes nothing.
+func (d *Dir) has(name string) bool {
+	return !errors.Is(d.look(name, func(folder) error { return nil }), fs.ErrNotExist)
+}
+
 // enter is look for who writes: what is missing is made. It is for folders whose
 // files have locks of their own and need not outlive a loss of power.
 func (d *Dir) enter(name string, f func(folder) error) error {
@@ -163,6 +170,13 @@ func (d *Dir) open(create bool) (folder, error) {
 		return folder{}, err
 	}
 	return f, nil
+}
+
+func (d *Dir) booted() time.Time {
+	if !d.boot.IsZero() {
+		return d.boot
+	}
+	return bootTime()
 }
 
 func (d *Dir) wall() time.Time {

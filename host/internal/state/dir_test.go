@@ -122,7 +122,7 @@ func TestDir_Refused(t *testing.T) {
 			_, err := d.Keys(nil)
 			must(t, err)
 			must(t, d.Spend("first", Record{Decision: Denied, Expires: c.t.Add(time.Hour)}))
-			must(t, pending(d, c))
+			must(t, d.PutPending(Entry{ID: "first", Expires: c.t.Add(time.Hour)}))
 			must(t, tt.spoil(path, outside))
 			if err := tt.use(d, c); err == nil || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("%v, want %q", err, tt.says)

@@ -143,7 +143,7 @@ func (f folder) read(name string, limit int) (data []byte, more bool, err error)
 	if err != nil {
 		return nil, false, f.wrap(err)
 	}
-	buf := bytes.NewBuffer(make([]byte, 0, min(int(info.Size()), limit)+bytes.MinRead)) // one read, no copies
+	buf := bytes.NewBuffer(make([]byte, 0, int(min(info.Size(), int64(limit)))+bytes.MinRead)) // one read, no copies
 	if _, err := buf.ReadFrom(io.LimitReader(file, int64(limit)+1)); err != nil {
 		return nil, false, f.wrap(err)
 	}

@@ -1,7 +1,7 @@
 package state
 
 import (
-	"cmp"
+	"bytes"
 	"crypto/sha256"
 	"sort"
 	"time"
@@ -86,7 +86,7 @@ func (x *Index) Manifest(key Key) (Manifest, bool) {
 	}
 	i, ok := sort.Find(len(x.manifests), func(i int) int {
 		c := cursor{rest: x.data[x.manifests[i]:]}
-		return compareBytes(key[:], c.take(len(key)))
+		return bytes.Compare(key[:], c.take(len(key)))
 	})
 	if !ok {
 		return Manifest{}, false
@@ -122,7 +122,14 @@ func (x *Index) file(path string) (fileRecord, bool) {
 	}
 	i, ok := sort.Find(len(x.files), func(i int) int {
 		c := cursor{rest: x.data[x.files[i]:]}
-		return cmp.Compare(path, string(c.bytes())) // the conversion does not copy
+		there := c.bytes()
+		switch { // these conversions do not copy
+		case path < string(there):
+			return -1
+		case path == string(there):
+			return 0
+		}
+		return 1
 	})
 	if !ok {
 		return fileRecord{}, false

@@ -2,7 +2,6 @@ package state
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"hash/crc32"
 	"maps"
@@ -98,7 +97,7 @@ func encodeIndex(files map[string]fileRecord, manifests map[Key]manifestRecord) 
 		b = files[path].append(b, path)
 	}
 	b = binary.AppendUvarint(b, uint64(len(manifests)))
-	for _, key := range slices.SortedFunc(maps.Keys(manifests), func(a, b Key) int { return compareBytes(a[:], b[:]) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(manifests), func(a, b Key) int { return bytes.Compare(a[:], b[:]) }) {
 		b = manifests[key].append(append(b, key[:]...))
 	}
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
@@ -242,5 +241,3 @@ func (c *cursor) varint() int64 {
 }
 
 func (c *cursor) fail() { c.rest, c.bad = nil, true }
-
-func compareBytes(a, b []byte) int { return cmp.Compare(string(a), string(b)) } // the conversions do not copy

@@ -1,14 +1,15 @@
 package state
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"time"
 )
 
-// IndexUpdate is a change to the index. It is valid while the function that got it runs, and used by that alone.
+// IndexUpdate is a change to the index. It is valid while the function that got it runs, and used by that alone. That
+// function calls no method of the Dir.
 type IndexUpdate struct {
 	// Old is the index before the change, read under the lock.
 	Old *Index
@@ -68,10 +69,18 @@ func (u *IndexUpdate) ForgetFile(path string) {
 	}
 }
 
-// SetManifest remembers a manifest. One over MaxManifest is not remembered. m.Bytes is not kept after UpdateIndex.
+// SetManifest remembers a manifest; if m.At is zero, it is of now. One over MaxManifest is not remembered. m.Bytes is not
+// kept after UpdateIndex.
 func (u *IndexUpdate) SetManifest(key Key, m Manifest) {
 	if len(m.Bytes) > MaxManifest {
 		u.ForgetManifest(key)
+		return
+	}
+	if m.At.IsZero() {
+		m.At = time.Unix(u.now, 0)
+	}
+	old, known := u.manifests[key]
+	if known && bytes.Equal(m.Bytes, old.Bytes) && m.At.Equal(old.At) && m.Dynamic == old.Dynamic && u.now-old.used < usedStep {
 		return
 	}
 	u.manifests[key], u.changed = manifestRecord{m, u.now}, true
@@ -129,13 +138,12 @@ func (u *IndexUpdate) prune() {
 		}
 	}
 	keys := slices.SortedFunc(maps.Keys(u.manifests), func(a, b Key) int {
-		return cmp.Or(cmp.Compare(u.manifests[b].used, u.manifests[a].used), u.manifests[b].At.Compare(u.manifests[a].At), compareBytes(a[:], b[:]))
+		return cmp.Or(cmp.Compare(u.manifests[b].used, u.manifests[a].used), u.manifests[b].At.Compare(u.manifests[a].At), bytes.Compare(a[:], b[:]))
 	})
 	room = indexMax - indexFilesMax - 64
 	for _, key := range keys {
 		r := u.manifests[key]
 		r.used = min(r.used, u.now)
-		r.At = time.Unix(0, min(max(r.At.UnixNano(), 0), math.MaxInt64))
 		u.manifests[key] = r
 		if room -= r.size(); room < 0 || r.used < oldest {
 			delete(u.manifests, key)

@@ -115,8 +115,12 @@ func (d *Dir) SetOutcome(id, outcome string) error {
 	})
 }
 
-// Spent returns how a suspension was decided, and whether it was.
+// Spent returns how a suspension was decided, and whether it was. It does not make
+// the directory.
 func (d *Dir) Spent(id string) (rec Record, ok bool, err error) {
+	if !d.has(spentName) {
+		return Record{}, false, nil
+	}
 	err = d.use(func(s *session) error {
 		ledger, err := s.sub(spentName)
 		if err != nil {

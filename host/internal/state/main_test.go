@@ -69,7 +69,8 @@ func runChild(args []string) int {
 	case "work":
 		childWork(d)
 	default:
-		childLinux(d, verb)
+		childStore(d, gate, verb, args)
+		childLinux(d, verb, args)
 	}
 	return 0
 }

@@ -93,7 +93,11 @@ func (d *Dir) PutPending(e Entry) error {
 
 // Pending lists what waits, newest first, and removes what has expired. Files
 // that cannot be read are left alone and reported in damaged; they are no error.
+// It does not make the directory.
 func (d *Dir) Pending() (entries []Entry, damaged []*CorruptError, err error) {
+	if !d.has(pendingName) {
+		return nil, nil, nil
+	}
 	err = d.usePending(func(s *session, f folder) (err error) {
 		entries, damaged, err = s.scan(f, true)
 		return err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -93,7 +94,7 @@ func listRecords[T interface{ id() string }](d *Dir, folderName string, limit in
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(a, b T) int { return compareBytes([]byte(a.id()), []byte(b.id())) })
+	slices.SortFunc(all, func(a, b T) int { return strings.Compare(a.id(), b.id()) })
 	return all, errors.Join(ignoreMissing(err), errors.Join(errs...))
 }
 

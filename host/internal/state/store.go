@@ -100,10 +100,7 @@ func (f folder) executable() error {
 		return f.wrap(err)
 	}
 	defer dir.Close()
-	if noExec(dir) {
-		return &UnusableError{f.path, "is on a file system that is mounted noexec, and plugins run from there", elsewhere, nil}
-	}
-	return nil
+	return mountedExec(f.path, dir)
 }
 
 // store copies src once.
@@ -273,7 +270,7 @@ func (d *Dir) stored(f folder, sum [sha256.Size]byte) (*Binary, error) {
 		return nil, f.wrap(err)
 	}
 	err = f.await(name, d.lockWait, func() (bool, error) { return tryShare(file) })
-	if err == nil && (!f.is(name, file) || !f.survived(file, info, sum)) {
+	if err == nil && (!f.is(name, file) || !f.survived(file, info, sum, d.booted())) {
 		err = missing
 	}
 	if err != nil {
@@ -295,9 +292,8 @@ func isCopy(info os.FileInfo, sum [sha256.Size]byte) bool {
 // survived reports whether a copy is what it was. Copies are not brought to the disk when they are made: after the system
 // has crashed, one can have its name and size, and other bytes. So one that is older than the start of the system is hashed
 // again, once.
-func (f folder) survived(file *os.File, info os.FileInfo, sum [sha256.Size]byte) bool {
+func (f folder) survived(file *os.File, info os.FileInfo, sum [sha256.Size]byte, boot time.Time) bool {
 	id, ok := Identify(info)
-	boot := bootTime()
 	if changed := time.Unix(0, id.CTime); !ok || boot.IsZero() || changed.After(boot) && !changed.After(time.Now()) {
 		return true
 	}

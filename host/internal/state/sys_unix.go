@@ -54,5 +54,14 @@ func flock(file *os.File, how int) error {
 	return err
 }
 
+// mayWrite says why this user cannot make files in a directory.
+func mayWrite(path string) error {
+	err := unix.Access(path, unix.R_OK|unix.W_OK|unix.X_OK)
+	if err == nil {
+		return nil
+	}
+	return &os.PathError{Op: "write to", Path: path, Err: err}
+}
+
 // syncDir brings to the disk which files a directory holds.
 func syncDir(dir *os.File) error { return dir.Sync() }
