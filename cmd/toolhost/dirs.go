@@ -7,13 +7,16 @@ import (
 )
 
 // places says where plugins, configuration and state are. What the command line names may be anywhere;
-// everything else is an absolute path, so that nothing below the working directory is used unasked (T51).
+// everything else is an absolute path, so that nothing below the working directory is used unasked (T51): see useWorkDir.
 type places struct {
 	plugins     []string
 	config      string // may not exist unless configNamed
 	state       string
 	configNamed bool // by --config
 	dirsNamed   bool // by --plugins; others need not exist
+
+	work   *content // of the working directory, if it is trusted and as it was
+	notice string   // why what it holds is not used; empty: it holds nothing, or is used
 }
 
 // findPlaces resolves flags, environment and defaults, in this order.

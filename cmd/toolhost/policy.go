@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/config"
 )
 
 const policyLong = `Show what the policy in the configuration says, and why. No tool is called.
@@ -186,11 +185,9 @@ func (a *app) rules() (*host.Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := new(config.File)
-	if p.configNamed || p.config != "" && exists(p.config) {
-		if file, err = config.Load(p.config); err != nil {
-			return nil, configError(err)
-		}
+	file, err := p.load()
+	if err != nil {
+		return nil, err
 	}
 	return file.Policy.Compile()
 }

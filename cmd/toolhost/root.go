@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/host"
-	"github.com/toolhost/toolhost/host/config"
 )
 
 // app is one run of the command: its streams and its global flags.
@@ -26,6 +26,8 @@ type app struct {
 	state    string
 	logLevel string
 	json     bool
+
+	command string // that runs
 }
 
 const rootLong = `toolhost runs plugins and calls their tools.
@@ -34,7 +36,7 @@ A plugin is a program named toolplugin-NAME in a plugin directory, or one that
 the configuration names. Plugins are searched in the --plugins directories,
 else in $TOOLHOST_PLUGINS (a list of absolute paths), else in
 $XDG_DATA_HOME/toolhost/plugins. Nothing below the working directory is used
-unless a flag names it.`
+unless a flag names it, or toolhost trust was told to trust what it holds now.`
 
 const rootExample = `  toolhost --plugins bin/plugins list
   toolhost --plugins bin/plugins call weather '{"location":"Berlin"}'
@@ -50,6 +52,9 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs, // checked in RunE, whose error says more than cobra's
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			a.command = cmd.Name()
+		},
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -76,7 +81,7 @@ func (a *app) root() *cobra.Command {
 	f.Bool("unsafe-terminal", false, // read by run, before there is a command
 		"write control characters to a terminal as they are")
 	cmd.AddCommand(a.listCommand(), a.describeCommand(), a.callCommand(), a.resumeCommand(), a.pendingCommand(),
-		a.newCommand(), a.statusCommand(), a.policyCommand(), a.lintCommand(), a.doctorCommand(), a.versionCommand())
+		a.newCommand(), a.statusCommand(), a.policyCommand(), a.lintCommand(), a.trustCommand(), a.doctorCommand(), a.versionCommand())
 	return cmd
 }
 
@@ -97,17 +102,28 @@ func wants(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// places returns where things are.
-func (a *app) places() (places, error) { return findPlaces(a.plugins, a.config, a.state) }
+// places returns where things are. Of a working directory that is not trusted it says so, if the command is one whose result
+// would be another.
+func (a *app) places() (places, error) {
+	p, err := findPlaces(a.plugins, a.config, a.state)
+	if err != nil {
+		return p, err
+	}
+	p.useWorkDir()
+	if p.notice != "" && slices.Contains(noticed, a.command) {
+		a.warn("%s", p.notice)
+	}
+	return p, nil
+}
+
+// noticed are the commands that say that the working directory is not used.
+var noticed = []string{"list", "call", "describe", "status", "doctor", "mcp"}
 
 // hostConfig reads the configuration file, if there is one, and adds what the command line says.
 func (a *app) hostConfig(p places) (host.Config, error) {
-	file := &config.File{}
-	if p.configNamed || p.config != "" && exists(p.config) {
-		var err error
-		if file, err = config.Load(p.config); err != nil {
-			return host.Config{}, configError(err)
-		}
+	file, err := p.load()
+	if err != nil {
+		return host.Config{}, err
 	}
 	logger, err := a.logger()
 	if err != nil {
@@ -120,14 +136,14 @@ func (a *app) hostConfig(p places) (host.Config, error) {
 			cfg.Dirs = append(cfg.Dirs, dir)
 		}
 	}
-	return cfg, nil
-}
-
-func configError(err error) error {
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		return usagef("configuration %s: %w", path.Path, path.Err)
+	if p.work != nil {
+		for _, plugin := range p.work.Plugins {
+			if !slices.ContainsFunc(cfg.Plugins, func(other host.Plugin) bool { return other.Name == plugin.Name }) {
+				cfg.Plugins = append(slices.Clone(cfg.Plugins), plugin) // by its hash: what is there later was not trusted
+			}
+		}
 	}
-	return err
+	return cfg, nil
 }
 
 // open starts the host. The caller must close it.
