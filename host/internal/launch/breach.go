@@ -24,7 +24,7 @@ func (e *Exit) breach(limits confine.Settings, used time.Duration) bool {
 	switch cpu := time.Duration(limits.CPU) * time.Second; {
 	case e.Signal == "SIGSYS":
 		e.Cause, e.Limit = CauseSyscall, "list of system calls"
-	case cpu > 0 && (e.Signal == "SIGXCPU" || e.Signal == "SIGKILL" && used >= cpu-cpu/20):
+	case cpu > 0 && (e.Signal == "SIGXCPU" || e.Signal == "SIGKILL" && used >= cpu/2): // the kernel counts ticks
 		e.Cause, e.Limit = CauseCPU, fmt.Sprintf("CPU time of %v", cpu)
 	case limits.FileSize > 0 && (e.Signal == "SIGXFSZ" || died && says("file too large", "File too large")):
 		e.Cause, e.Limit = CauseFileSize, "file size limit of "+size(limits.FileSize)
@@ -34,7 +34,9 @@ func (e *Exit) breach(limits confine.Settings, used time.Duration) bool {
 	case limits.OpenFiles > 0 && died && says("too many open files", "Too many open files"):
 		e.Cause, e.Limit = CauseOpenFiles, fmt.Sprintf("limit of %d open files", limits.OpenFiles)
 	case limits.Memory > 0 && died && says("out of memory", "cannot allocate memory", "Cannot allocate memory", "bad_alloc",
-		"MemoryError", "cannot map pages in arena"):
+		"MemoryError", "cannot map pages in arena"),
+		// Go's collector and C programs do not always look at what they got.
+		limits.Memory > 0 && says("SIGSEGV: ") && e.PeakRSS >= limits.Memory/2:
 		e.Cause, e.Limit = CauseMemory, "memory limit of "+size(limits.Memory)
 	default:
 		return false

@@ -118,7 +118,7 @@ func childStep(step string) (out string, err error) {
 	case "goplugin":
 		serveGoPlugin()
 	default:
-		err = errors.New("unknown step")
+		return sandboxStep(verb, arg)
 	}
 	return "", err
 }

@@ -82,6 +82,39 @@ func runHost(role string, args []string) {
 		p.Kill()
 		fmt.Println("ready", os.Getpid())
 		select {}
+	case "sandboxes":
+		l.Close()
+		p, err := newPlace(dir)
+		if err != nil {
+			panic(err)
+		}
+		p.tryAll()
+		p.close()
+	case "strict":
+		spec := self(s, "ignore:15", "grandchild:"+mark, shake, "serve", "hang", mark)
+		spec.Sandbox = strictSandbox()
+		if _, err := l.Start(context.Background(), spec); err != nil {
+			panic(err)
+		}
+		fmt.Println("ready")
+		select {}
+	case "no netns":
+		if err := os.WriteFile("/proc/sys/user/max_net_namespaces", []byte("0"), 0); err != nil {
+			fmt.Println("skip", err)
+			return
+		}
+		spec := self(s, conforming...)
+		spec.Sandbox = helped()
+		spec.Sandbox.Settings.NoNetwork = true
+		_, err := l.Start(context.Background(), spec)
+		fmt.Println(err)
+		spec.Sandbox.Optional = []string{"*"}
+		p, err := l.Start(context.Background(), spec)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%q\n", p.Uncovered())
+		l.Close()
 	case "no pidns", "user", "user no dump":
 		if role == "user no dump" {
 			setDumpable(0)

@@ -237,13 +237,19 @@ func healthy(p *Process) error {
 // do has a serving child do a step and returns its answer.
 func do(t *testing.T, p *Process, step string) string {
 	t.Helper()
+	out, err := ask(p, step)
+	if err != nil {
+		t.Fatalf("%s: %v", step, err)
+	}
+	return out
+}
+
+func ask(p *Process, step string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	var out wrapperspb.StringValue
-	if err := p.Conn().Invoke(ctx, "/test/do", wrapperspb.String(step), &out); err != nil {
-		t.Fatalf("%s: %v", step, err)
-	}
-	return out.Value
+	err := p.Conn().Invoke(ctx, "/test/do", wrapperspb.String(step), &out)
+	return out.Value, err
 }
 
 // ended waits for Done.
