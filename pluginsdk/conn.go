@@ -2,28 +2,38 @@ package pluginsdk
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
 	"sync"
 
+	"github.com/toolhost/toolhost/proto/loopback"
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
-// hostConn is the connection that the host handed over.
-type hostConn struct {
-	net.Conn
-	once sync.Once
-	done chan struct{} // closed with the connection
+// hostListener yields the one connection to the host that started this process, and then waits for its Close.
+type hostListener struct {
+	net.Listener
+	network, address string        // for the handshake
+	done             chan struct{} // closed with the connection
 }
 
-// inheritedConn takes the descriptor that the environment names. Children of the
-// plugin do not inherit it.
-func inheritedConn() (*hostConn, error) {
+// listenHost takes the way to the host that the environment names.
+func listenHost(lifeline io.Reader) (*hostListener, error) {
 	value, ok := os.LookupEnv(wire.EnvConn)
-	if !ok {
+	switch {
+	case !ok:
 		return nil, errNoConn
+	case value == wire.ConnLoopback:
+		return loopbackListener(lifeline)
+	default:
+		return inheritedListener(value)
 	}
+}
+
+// inheritedListener takes a descriptor. Children of the plugin do not inherit it.
+func inheritedListener(value string) (*hostListener, error) {
 	fd, err := strconv.Atoi(value)
 	if err != nil || fd < 3 {
 		return nil, fmt.Errorf("%s: %q is no descriptor", wire.EnvConn, cut(value, maxPanicHead))
@@ -33,11 +43,42 @@ func inheritedConn() (*hostConn, error) {
 		return nil, fmt.Errorf("%s: descriptor %d is not open", wire.EnvConn, fd)
 	}
 	defer f.Close()              // FileConn's copy is closed on exec
-	conn, err := net.FileConn(f) // not on Windows, whose hosts do not hand over one
+	conn, err := net.FileConn(f) // not on Windows, where hosts ask for loopback
 	if err != nil {
 		return nil, fmt.Errorf("%s: descriptor %d: %w", wire.EnvConn, fd, err)
 	}
-	return &hostConn{Conn: conn, done: make(chan struct{})}, nil
+	l := &oneConn{addr: conn.LocalAddr(), next: make(chan net.Conn, 1), closed: make(chan struct{})}
+	l.next <- conn
+	return newHostListener(l, "unix", "inherited"), nil // the address only has to look like one
+}
+
+// loopbackListener listens for the host, which alone has what the lifeline's first line speaks of.
+func loopbackListener(lifeline io.Reader) (*hostListener, error) {
+	l, err := loopback.Listen(lifeline)
+	if err != nil {
+		return nil, err
+	}
+	return newHostListener(l, "tcp", l.Address()), nil
+}
+
+func newHostListener(l net.Listener, network, address string) *hostListener {
+	return &hostListener{Listener: l, network: network, address: address, done: make(chan struct{})}
+}
+
+// Accept makes the connection one that says when it is over.
+func (l *hostListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &hostConn{Conn: conn, done: l.done}, nil
+}
+
+// hostConn is the connection to the host.
+type hostConn struct {
+	net.Conn
+	once sync.Once
+	done chan struct{}
 }
 
 // Close closes the connection and says so.
@@ -46,15 +87,9 @@ func (c *hostConn) Close() error {
 	return c.Conn.Close()
 }
 
-// listener returns a listener that yields c once and then waits for its own Close.
-func (c *hostConn) listener() net.Listener {
-	l := &oneConn{conn: c, next: make(chan net.Conn, 1), closed: make(chan struct{})}
-	l.next <- c
-	return l
-}
-
+// oneConn is a listener with a connection that is there already.
 type oneConn struct {
-	conn   *hostConn
+	addr   net.Addr
 	next   chan net.Conn
 	once   sync.Once
 	closed chan struct{}
@@ -74,4 +109,4 @@ func (l *oneConn) Close() error {
 	return nil
 }
 
-func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }
+func (l *oneConn) Addr() net.Addr { return l.addr }

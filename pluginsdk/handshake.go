@@ -12,26 +12,26 @@ import (
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
-// process serves the inherited connection and announces it in go-plugin's handshake.
+// process serves the connection to the host and announces it in go-plugin's handshake.
 //
 // It speaks that handshake itself and does not call go-plugin's Serve, which would listen on a socket that
 // nobody may use, swap os.Stdout and os.Stderr for pipes that lose what is printed (O4, O5), and register
-// reflection and services that no host of ours calls (S10). The inherited connection is the only way in, so
-// nobody but the host can call (S6).
+// reflection and services that no host of ours calls (S10). The listener yields one connection, which is the
+// host's, so nobody else can call (S6).
 type process struct {
-	conn *hostConn
+	lis  *hostListener
 	grpc *grpc.Server
 	over chan struct{} // closed when the server has returned
 }
 
 // startProcess returns when the host can call.
-func startProcess(s *server, conn *hostConn) (*process, error) {
-	p := &process{conn: conn, grpc: s.grpcServer(), over: make(chan struct{})}
+func startProcess(s *server, lis *hostListener) (*process, error) {
+	p := &process{lis: lis, grpc: s.grpcServer(), over: make(chan struct{})}
 	pb.RegisterToolPluginServiceServer(p.grpc, s)
 	// Ends when the server is stopped, which serveHost's finish does; or with the process.
 	go p.serve()
 	dropEnv(hostVariables()...)
-	if _, err := io.WriteString(os.Stdout, handshake()); err != nil {
+	if _, err := io.WriteString(os.Stdout, handshake(lis.network, lis.address)); err != nil {
 		return nil, fmt.Errorf("handshake: %w", err)
 	}
 	return p, nil
@@ -39,13 +39,15 @@ func startProcess(s *server, conn *hostConn) (*process, error) {
 
 func (p *process) serve() {
 	defer close(p.over)
-	// The error says that the server was stopped; the connection's own end closes conn.done.
-	_ = p.grpc.Serve(p.conn.listener())
+	// The error says that the server was stopped; the connection's own end closes lis.done.
+	_ = p.grpc.Serve(p.lis)
 }
 
 // handshake is go-plugin's line: its core protocol version, ours, an address and the kind of RPC. The host
-// checks the versions. The address only has to look like one: the connection is there already.
-func handshake() string { return fmt.Sprintf("1|%d|unix|inherited|grpc\n", wire.Version) }
+// checks all of it.
+func handshake(network, address string) string {
+	return fmt.Sprintf("1|%d|%s|%s|grpc\n", wire.Version, network, address)
+}
 
 // hostVariables are the host's words to this process, which children must not inherit (S4).
 func hostVariables() []string {

@@ -132,7 +132,7 @@ func programName() string { return filepath.Base(os.Args[0]) }
 // serveHost serves the host that started this process. It returns when the host went
 // away or told it to end.
 func (s *server) serveHost() error {
-	conn, err := inheritedConn()
+	lis, err := listenHost(os.Stdin)
 	if err != nil {
 		return err
 	}
@@ -140,13 +140,13 @@ func (s *server) serveHost() error {
 	defer end.stop()
 	reaper := startReaper()
 	defer reaper.stop()
-	p, err := startProcess(s, conn)
+	p, err := startProcess(s, lis)
 	if err != nil {
 		return err
 	}
 	select {
 	case <-end.c:
-	case <-conn.done: // nobody can call any more
+	case <-lis.done: // nobody can call any more
 	case <-p.over:
 	}
 	if left := finish(p.grpc, s); left > 0 {

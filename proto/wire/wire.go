@@ -5,9 +5,9 @@
 //
 // The host starts the plugin binary as a child process with
 //
-//   - stdin: the lifeline, a pipe whose write end only the host holds. Nothing is
-//     written to it. When it ends, the host is gone or wants the plugin to stop,
-//     and the plugin ends too, within [LifelineGrace].
+//   - stdin: the lifeline, a pipe whose write end only the host holds. Nothing but
+//     the line below is written to it. When it ends, the host is gone or wants the plugin to
+//     stop, and the plugin ends too, within [LifelineGrace].
 //   - stdout: until the handshake, noise and then the one handshake line of
 //     hashicorp/go-plugin; after it, output like stderr.
 //   - stderr: the plugin's words. The host keeps and logs them.
@@ -15,6 +15,10 @@
 //     only connection on which the plugin serves gRPC. A plugin listens nowhere,
 //     so that no stranger can call it: the network in its handshake is unix, and
 //     the host uses the address for nothing.
+//
+// Where a process cannot inherit a connection, on Windows, [EnvConn] is [ConnLoopback]: the
+// lifeline begins with one line, and the plugin serves one TLS connection on
+// loopback, as package loopback says. The network in its handshake is then tcp.
 //
 // The environment holds [CookieKey] and go-plugin's own variables beside what the
 // operator allowed. The plugin is ready when it has answered [Version] in the
@@ -34,8 +38,11 @@ const (
 	// CookieValue is the value of CookieKey.
 	CookieValue = "toolplugin.v1"
 
-	// EnvConn names the inherited connection's descriptor, in decimal.
+	// EnvConn names the inherited connection's descriptor, in decimal, or is
+	// ConnLoopback.
 	EnvConn = "TOOLHOST_PLUGIN_CONN"
+	// ConnLoopback as the value of EnvConn asks for a connection on loopback.
+	ConnLoopback = "loopback"
 	// ConnFD is the descriptor that the host uses for it.
 	ConnFD = 3
 

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
+	"github.com/toolhost/toolhost/proto/loopback"
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
@@ -25,8 +26,10 @@ type attempt struct {
 	spec     Spec
 	ctx      context.Context
 	fail     context.CancelCauseFunc
-	env      []string // set by runner; go-plugin's part included
-	p        *Process // nil until forked
+	env      []string         // set by runner; go-plugin's part included
+	p        *Process         // nil until forked
+	loop     *loopback.Dialer // makes the connection; nil where it is inherited
+	address  string           // where the plugin listens for loop; set by greet
 	words    *io.PipeReader
 	speak    *io.PipeWriter // the handshake line, for go-plugin
 	released chan struct{}  // closed when go-plugin's Start has returned
@@ -65,7 +68,7 @@ func (a *attempt) run() (*Process, error) {
 	if a.ctx.Err() == nil {
 		a.caught(func() error {
 			var err error
-			conn, err = a.p.link.connect(a.ctx, a.spec.MaxMessage)
+			conn, err = a.connect()
 			return err
 		})
 	}
@@ -102,6 +105,16 @@ func (a *attempt) negotiate() error {
 	default:
 		return &failure{cause: CauseHandshake, err: fmt.Errorf("handshake: %w", err)}
 	}
+}
+
+// connect makes the connection. It may return nil and no error if the context ended.
+func (a *attempt) connect() (*grpc.ClientConn, error) {
+	if a.loop != nil {
+		if err := a.p.link.reach(a.ctx, a.loop, a.address); err != nil || a.ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	return a.p.link.connect(a.ctx, a.spec.MaxMessage)
 }
 
 // caught runs one stage; an error or a panic in it ends the attempt.

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/toolhost/toolhost/proto/loopback"
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
@@ -48,6 +49,9 @@ func runChild(steps []string) {
 func childStep(step string) (out string, err error) {
 	verb, arg, _ := strings.Cut(step, ":")
 	n, _ := strconv.Atoi(arg)
+	if step == shake && os.Getenv(wire.EnvConn) == wire.ConnLoopback {
+		return "", announce()
+	}
 	switch verb {
 	case "print":
 		_, err = os.Stdout.WriteString(arg)
@@ -209,7 +213,23 @@ func testServer(opts ...grpc.ServerOption) *grpc.Server {
 	return s
 }
 
+// announced is where a child over loopback listens.
+var announced *loopback.Listener
+
+// announce is shake for a child over loopback.
+func announce() (err error) {
+	if announced, err = loopback.Listen(os.Stdin); err != nil {
+		return err
+	}
+	_, err = fmt.Printf("1|1|tcp|%s|grpc\n", announced.Address())
+	return err
+}
+
 func serveInherited() error {
+	if announced != nil {
+		serveOn(announced)
+		return nil
+	}
 	if os.Getenv(wire.EnvConn) != strconv.Itoa(wire.ConnFD) {
 		return errors.New("no inherited connection")
 	}
@@ -219,10 +239,14 @@ func serveInherited() error {
 		return err
 	}
 	f.Close()
+	serveOn(&oneConn{conn: conn, wait: make(chan struct{})})
+	return nil
+}
+
+func serveOn(l net.Listener) {
 	s := testServer()
 	grpc_health_v1.RegisterHealthServer(s, health.NewServer())
-	go func() { _ = s.Serve(&oneConn{conn: conn, wait: make(chan struct{})}) }()
-	return nil
+	go func() { _ = s.Serve(l) }() // ends with the process
 }
 
 // oneConn is a listener with one connection.

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/toolhost/toolhost/proto/loopback"
 )
 
 // Flow-control windows of the connection. They are fixed: gRPC's estimator would
@@ -23,15 +25,46 @@ const (
 // there is no second dial.
 type link struct {
 	over chan struct{} // closed when the connection was closed, by whichever side
-	conn net.Conn
 
 	mu     sync.Mutex
+	conn   net.Conn // nil until reach, over loopback
 	dialed bool
 	closed bool
 }
 
-// newLink returns a link over conn, which it closes.
+// newLink returns a link over conn, which it closes. If conn is nil, reach makes one.
 func newLink(conn net.Conn) *link { return &link{conn: conn, over: make(chan struct{})} }
+
+// reach connects to the address that the plugin announced. The end of the link, such
+// as that of the process, ends the attempt. The error is a *failure, or nil if ctx ended.
+func (l *link) reach(ctx context.Context, d *loopback.Dialer, address string) error {
+	dialing, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // ends when reach returns
+		select {
+		case <-l.over:
+			cancel()
+		case <-dialing.Done():
+		}
+	}()
+	conn, err := d.Dial(dialing, address)
+	switch {
+	case ctx.Err() != nil:
+		if err == nil {
+			conn.Close()
+		}
+		return nil
+	case err != nil:
+		return &failure{cause: CauseConnect, err: err, own: true}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed { // connect says so
+		conn.Close()
+	}
+	l.conn = conn
+	return nil
+}
 
 // connect makes the gRPC connection and waits until the plugin has answered on
 // it (L11). The error is a *failure, or nil if ctx ended.
@@ -87,7 +120,9 @@ func (l *link) close() {
 		return
 	}
 	l.closed = true
-	l.conn.Close()
+	if l.conn != nil {
+		l.conn.Close()
+	}
 	close(l.over)
 }
 

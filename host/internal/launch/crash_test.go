@@ -20,7 +20,10 @@ import (
 
 // C1: the end of the process is known by the wait, at once.
 func TestC1_CrashToDone(t *testing.T) {
-	l := newLauncher(t)
+	transports(t, testC1CrashToDone)
+}
+
+func testC1CrashToDone(t *testing.T, l *Launcher) {
 	best := time.Hour
 	for range 5 {
 		p := start(t, l, self(nil, conforming...))
@@ -38,7 +41,10 @@ func TestC1_CrashToDone(t *testing.T) {
 // C4, C5: one gRPC code, four ends, told apart by the process's evidence.
 func TestC4_C5_Evidence(t *testing.T) {
 	t.Parallel()
-	l := newLauncher(t)
+	transports(t, testC4C5Evidence)
+}
+
+func testC4C5Evidence(t *testing.T, l *Launcher) {
 	tests := map[string]struct {
 		step  string
 		kill  syscall.Signal
@@ -80,7 +86,11 @@ func TestC4_C5_Evidence(t *testing.T) {
 // looks only after Done.
 func TestC3_LastMessagesBeforeTheEnd(t *testing.T) {
 	t.Parallel()
-	p := start(t, newLauncher(t), self(nil, shake, "serve", "stdin"))
+	transports(t, testC3LastMessagesBeforeTheEnd)
+}
+
+func testC3LastMessagesBeforeTheEnd(t *testing.T, l *Launcher) {
+	p := start(t, l, self(nil, shake, "serve", "stdin"))
 	do(t, p, "exitafter:300")
 	stream, err := p.Conn().NewStream(context.Background(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/test/do")
 	if err != nil {

@@ -35,6 +35,8 @@ type Launcher struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	probe  func(goroutine string) // tests inject panics here (H6); nil otherwise
+	// loopback is true where a child cannot inherit a connection; tests set it elsewhere.
+	loopback bool
 
 	mu     sync.Mutex
 	closed bool
@@ -45,9 +47,10 @@ type Launcher struct {
 // New returns a launcher. Close must be called.
 func New(cfg Config) *Launcher {
 	l := &Launcher{
-		log:   cfg.Logger,
-		forks: newForker(cfg.Hide, cfg.Keep),
-		procs: map[*Process]struct{}{},
+		log:      cfg.Logger,
+		forks:    newForker(cfg.Hide, cfg.Keep),
+		loopback: !inheritsConn,
+		procs:    map[*Process]struct{}{},
 	}
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)

@@ -142,6 +142,18 @@ func newLauncher(t *testing.T) *Launcher {
 	return l
 }
 
+// transports runs a test over the inherited connection and over loopback.
+func transports(t *testing.T, test func(t *testing.T, l *Launcher)) {
+	t.Helper()
+	for _, name := range []string{"inherited", "loopback"} {
+		t.Run(name, func(t *testing.T) {
+			l := newLauncher(t)
+			l.loopback = name == "loopback"
+			test(t, l)
+		})
+	}
+}
+
 // sink collects lines.
 type sink struct {
 	mu    sync.Mutex

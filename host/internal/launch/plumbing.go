@@ -3,19 +3,24 @@ package launch
 import (
 	"net"
 	"os"
+
+	"github.com/toolhost/toolhost/proto/loopback"
+	"github.com/toolhost/toolhost/proto/wire"
 )
 
 // plumbing is the descriptors between the host and one plugin.
 type plumbing struct {
-	lifeline       *os.File // the host's end of stdin: nothing is written to it
-	stdout, stderr *os.File // the host's ends
-	conn           net.Conn // the host's end of the connection
-	connEnv        string   // the descriptor's number in the child
+	lifeline       *os.File         // the host's end of stdin: nothing but loop's line is written to it
+	stdout, stderr *os.File         // the host's ends
+	conn           net.Conn         // the host's end of the connection; nil with loop
+	loop           *loopback.Dialer // makes the connection; nil where it is inherited
+	connEnv        string           // the descriptor's number in the child, or wire.ConnLoopback
 	files          []*os.File
 }
 
-// newPlumbing makes everything or nothing. Every descriptor closes on exec.
-func newPlumbing() (*plumbing, error) {
+// newPlumbing makes everything or nothing. Every descriptor closes on exec. With overLoopback
+// the child inherits no connection: it is to listen for one.
+func newPlumbing(overLoopback bool) (*plumbing, error) {
 	p := &plumbing{}
 	fail := func(err error) (*plumbing, error) {
 		p.closeChild()
@@ -34,10 +39,26 @@ func newPlumbing() (*plumbing, error) {
 		}
 		*end, p.files = r, append(p.files, w)
 	}
-	if err := p.pair(); err != nil {
+	join := p.pair
+	if overLoopback {
+		join = p.invite
+	}
+	if err := join(); err != nil {
 		return fail(err)
 	}
 	return p, nil
+}
+
+// invite prepares the connection over loopback: the child finds in its lifeline what
+// only the two of them know.
+func (p *plumbing) invite() error {
+	var err error
+	if p.loop, err = loopback.NewDialer(); err != nil {
+		return err
+	}
+	p.connEnv = wire.ConnLoopback
+	_, err = p.lifeline.Write(p.loop.Line()) // the pipe is empty, and has room for it
+	return err
 }
 
 // child is the child's descriptors from 0 on.

@@ -46,7 +46,7 @@ var _ runner.Runner = pluginRunner{}
 // Start forks. The context is go-plugin's; the attempt's own is shorter.
 func (r pluginRunner) Start(context.Context) error {
 	a := r.a
-	pipes, err := newPlumbing()
+	pipes, err := newPlumbing(a.l.loopback)
 	if err != nil {
 		a.fail(&failure{cause: CauseSystem, err: err})
 		return err
@@ -58,6 +58,7 @@ func (r pluginRunner) Start(context.Context) error {
 		a.fail(err)
 		return err
 	}
+	a.loop = pipes.loop
 	a.p = newProcess(a.l, a.spec, child, pipes, a)
 	a.p.run()
 	if a.spec.Started != nil {
@@ -99,7 +100,7 @@ func (r pluginRunner) HostToPlugin(network, addr string) (string, string, error)
 
 // greet is the attempt as a greeter: it tells go-plugin what it heard.
 func (a *attempt) greet(text []byte) (noise []byte, done bool) {
-	rest, found, err := findHandshake(string(text))
+	rest, address, found, err := findHandshake(string(text), a.loop != nil)
 	switch {
 	case !found:
 		return text, false
@@ -107,6 +108,7 @@ func (a *attempt) greet(text []byte) (noise []byte, done bool) {
 		a.fail(err)
 		return text, true
 	}
+	a.address = address
 	_, _ = io.WriteString(a.speak, handshakeLine()) // fails only if the attempt ended
 	a.speak.Close()
 	return []byte(rest), true

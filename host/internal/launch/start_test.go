@@ -15,7 +15,9 @@ import (
 	"time"
 )
 
-func TestStart(t *testing.T) {
+func TestStart(t *testing.T) { transports(t, testStart) }
+
+func testStart(t *testing.T, l *Launcher) {
 	for profile, sandbox := range profiles {
 		t.Run(profile, func(t *testing.T) {
 			s := &sink{}
@@ -24,7 +26,7 @@ func TestStart(t *testing.T) {
 			pid := 0
 			spec.Started = func(n int) { pid = n }
 			begin := time.Now()
-			p := start(t, newLauncher(t), spec)
+			p := start(t, l, spec)
 			t.Logf("start to ready: %v", time.Since(begin))
 			if err := healthy(p); err != nil {
 				t.Error(err)
@@ -132,9 +134,12 @@ var slowStarts = map[string][]string{
 
 func TestL4_Cancel(t *testing.T) {
 	t.Parallel()
+	transports(t, testL4Cancel)
+}
+
+func testL4Cancel(t *testing.T, l *Launcher) {
 	for name, steps := range slowStarts {
 		t.Run(name, func(t *testing.T) {
-			l := newLauncher(t)
 			ctx, cancel := context.WithCancel(context.Background())
 			spec := self(nil, steps...)
 			var began time.Time
@@ -158,11 +163,15 @@ func TestL4_Cancel(t *testing.T) {
 // handshake and never serves was never started.
 func TestL4_H4_L11_Timeout(t *testing.T) {
 	t.Parallel()
+	transports(t, testL4H4L11Timeout)
+}
+
+func testL4H4L11Timeout(t *testing.T, l *Launcher) {
 	for name, steps := range slowStarts {
 		t.Run(name, func(t *testing.T) {
 			spec := self(nil, steps...)
 			spec.Timeout = 300 * time.Millisecond
-			e := refuse(t, newLauncher(t), spec)
+			e := refuse(t, l, spec)
 			if e.Cause != CauseTimeout || !strings.Contains(e.Error(), "start test: timeout: not ready after 300ms") || !e.Exit.Killed {
 				t.Errorf("%+v: %v", e, e)
 			}

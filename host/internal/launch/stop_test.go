@@ -17,6 +17,11 @@ import (
 
 func TestK1_StopIsBounded(t *testing.T) {
 	t.Parallel()
+	transports(t, testK1Process)
+	t.Run("launcher", testK1Launcher)
+}
+
+func testK1Process(t *testing.T, l *Launcher) {
 	tests := map[string]struct {
 		steps []string
 		hurt  func(*Process)
@@ -29,7 +34,7 @@ func TestK1_StopIsBounded(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := start(t, newLauncher(t), self(nil, tt.steps...))
+			p := start(t, l, self(nil, tt.steps...))
 			if tt.hurt != nil {
 				tt.hurt(p)
 			}
@@ -51,26 +56,27 @@ func TestK1_StopIsBounded(t *testing.T) {
 			p.Kill()
 		})
 	}
-	t.Run("launcher", func(t *testing.T) {
-		l := newLauncher(t)
-		var ps []*Process
-		for range 3 {
-			p := start(t, l, self(nil, "ignore:15", shake, "serve", "hang"))
-			_ = syscall.Kill(p.PID(), syscall.SIGSTOP)
-			ps = append(ps, p)
-		}
-		begin := time.Now()
-		l.Close()
-		if took := time.Since(begin); took > 2*time.Second {
-			t.Errorf("Close took %v", took)
-		}
-		for _, p := range ps {
-			ended(t, p)
-		}
-		if e := refuse(t, l, self(nil, conforming...)); e.Cause != CauseCanceled {
-			t.Errorf("after Close: %v", e)
-		}
-	})
+}
+
+func testK1Launcher(t *testing.T) {
+	l := newLauncher(t)
+	var ps []*Process
+	for range 3 {
+		p := start(t, l, self(nil, "ignore:15", shake, "serve", "hang"))
+		_ = syscall.Kill(p.PID(), syscall.SIGSTOP)
+		ps = append(ps, p)
+	}
+	begin := time.Now()
+	l.Close()
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("Close took %v", took)
+	}
+	for _, p := range ps {
+		ended(t, p)
+	}
+	if e := refuse(t, l, self(nil, conforming...)); e.Cause != CauseCanceled {
+		t.Errorf("after Close: %v", e)
+	}
 }
 
 // K2: descendants that hold pipes and connection delay nothing, and die with the
@@ -106,8 +112,12 @@ func TestK2_DescendantsHoldThePipes(t *testing.T) {
 
 // K5: the end of the lifeline ends a plugin that is deaf to signals.
 func TestK5_Lifeline(t *testing.T) {
+	transports(t, testK5Lifeline)
+}
+
+func testK5Lifeline(t *testing.T, l *Launcher) {
 	s := &sink{}
-	p := start(t, newLauncher(t), self(s, "ignore:15", shake, "serve", "stdin", "exit:4"))
+	p := start(t, l, self(s, "ignore:15", shake, "serve", "stdin", "exit:4"))
 	p.Stop(10*time.Second, 0)
 	if e := ended(t, p); e.Status != 4 || e.Killed || !strings.Contains(s.text(), "stdin ended after 0 bytes") {
 		t.Errorf("%+v: %s", e, s.text())
@@ -202,7 +212,10 @@ func TestK10_NoProcessAfterAFailedStart(t *testing.T) {
 
 // K11, C7: crashes leave no zombie, descriptor or file behind.
 func TestK11_CrashCycles(t *testing.T) {
-	l := newLauncher(t)
+	transports(t, testK11CrashCycles)
+}
+
+func testK11CrashCycles(t *testing.T, l *Launcher) {
 	cycle := func() {
 		p := start(t, l, self(nil, shake, "serve", "stdin"))
 		_ = syscall.Kill(p.PID(), syscall.SIGKILL)

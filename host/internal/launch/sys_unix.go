@@ -14,6 +14,9 @@ import (
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
+// inheritsConn is true where a child can inherit a connection.
+const inheritsConn = true
+
 const errTextBusy = syscall.ETXTBSY
 
 // pair makes the connection: one end for the host, one for the child.

@@ -14,9 +14,12 @@ import (
 // below lacks a job object (K4 would rest on the lifeline) and a Flush that knows
 // what is in the pipes; a descendant that keeps them delays Done without bound.
 
+// inheritsConn is false: there is no socket pair.
+const inheritsConn = false
+
 const errTextBusy = windows.ERROR_SHARING_VIOLATION
 
-func (p *plumbing) pair() error { return errors.New("plugins do not start on Windows yet") }
+func (p *plumbing) pair() error { return errors.ErrUnsupported }
 
 func withoutInherited(files []*os.File) []*os.File { return files }
 
