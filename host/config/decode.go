@@ -43,7 +43,7 @@ type pluginJSON struct {
 	Args     []string          `json:"args"`
 	Env      map[string]string `json:"env"`
 	Settings json.RawMessage   `json:"settings"`
-	Sandbox  host.Profile      `json:"sandbox"`
+	Sandbox  json.RawMessage   `json:"sandbox"`
 	Trusted  bool              `json:"trusted"`
 	Grant    host.Grant        `json:"grant"`
 	SHA256   string            `json:"sha256"`
@@ -70,7 +70,7 @@ func (d *decoder) file(path string) *File {
 func (d *decoder) plugin(name string, in pluginJSON) host.Plugin {
 	at := "/plugins/" + escapePointer(name)
 	out := host.Plugin{
-		Name: name, Args: in.Args, Settings: in.Settings, Sandbox: host.Sandbox{Profile: in.Sandbox}, Trusted: in.Trusted, Grant: in.Grant,
+		Name: name, Args: in.Args, Settings: in.Settings, Sandbox: d.sandbox(at+"/sandbox", in.Sandbox), Trusted: in.Trusted, Grant: in.Grant,
 		SHA256: strings.ToLower(in.SHA256),
 	}
 	var err error
@@ -126,7 +126,7 @@ func (d *decoder) limits(pointer string, in map[string]any, out *host.Limits) {
 		if v.Field(i).Type() == reflect.TypeFor[time.Duration]() {
 			n, err = duration(given)
 		} else {
-			n, err = size(given)
+			n, err = size(given, math.MaxInt32)
 		}
 		if err != nil {
 			d.fault(pointer+"/"+name, err.Error())
@@ -166,7 +166,8 @@ var sizeUnits = []struct {
 	bytes  float64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1}}
 
-func size(given any) (int64, error) {
+// size reads a number of bytes, or of anything that is counted.
+func size(given any, most float64) (int64, error) {
 	n, isNumber := given.(float64)
 	if text, ok := given.(string); ok {
 		for _, u := range sizeUnits {
@@ -185,8 +186,10 @@ func size(given any) (int64, error) {
 		return 0, fmt.Errorf("%v is no size", given)
 	case n < 1:
 		return 0, fmt.Errorf("%v is not above zero; leave the key out for the default", given)
-	case n > math.MaxInt32:
+	case n > most && most == math.MaxInt32:
 		return 0, fmt.Errorf("%v is more than 2 GiB (or 2,147,483,647)", given)
+	case n >= most:
+		return 0, fmt.Errorf("%v is out of range", given)
 	}
 	return int64(n), nil
 }

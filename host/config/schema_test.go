@@ -25,6 +25,8 @@ func TestSchemaMatchesStructs(t *testing.T) {
 	}{
 		{"Config", reflect.TypeFor[host.Config](), root, []string{"dirs", "eager", "hooks", "keys", "logger", "sandboxHelper", "stateDir", "tracer", "transform"}},
 		{"Plugin", reflect.TypeFor[host.Plugin](), root.Defs["plugin"], []string{"name", "dial"}},
+		{"Sandbox", reflect.TypeFor[host.Sandbox](), root.Defs["sandbox"], nil},
+		{"sandboxJSON", reflect.TypeFor[sandboxJSON](), root.Defs["sandbox"], nil},
 		{"Limits", reflect.TypeFor[host.Limits](), root.Defs["limits"], nil},
 		{"Policy", reflect.TypeFor[host.Policy](), root.Defs["policy"], []string{"func"}},
 		{"CallerMatch", reflect.TypeFor[host.CallerMatch](), root.Defs["caller"], nil},
