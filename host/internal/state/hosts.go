@@ -181,7 +181,7 @@ func encodeHost(h LiveHost) ([]byte, error) {
 		return nil, err
 	}
 	b := binary.LittleEndian.AppendUint32(make([]byte, 0, hostHead+len(text)), uint32(len(text)))
-	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(text, castagnoli))
+	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(text))
 	return append(b, text...), nil
 }
 
@@ -190,7 +190,7 @@ func decodeHost(data []byte) (h LiveHost, ok bool) {
 		return LiveHost{}, false
 	}
 	size, sum, text := binary.LittleEndian.Uint32(data), binary.LittleEndian.Uint32(data[crc32.Size:]), data[hostHead:]
-	if uint64(size) > uint64(len(text)) || crc32.Checksum(text[:size], castagnoli) != sum {
+	if uint64(size) > uint64(len(text)) || crc32.ChecksumIEEE(text[:size]) != sum {
 		return LiveHost{}, false
 	}
 	err := json.Unmarshal(text[:size], &h)

@@ -10,7 +10,7 @@ import (
 )
 
 // The index is: indexMagic; the number of files, and each of them, sorted by path; the number of manifests, and each of
-// them, sorted by key; the CRC-32C of all that, 4 bytes, little endian. Numbers are varints of encoding/binary, text is
+// them, sorted by key; the CRC-32 (IEEE) of all that, 4 bytes, little endian. Numbers are varints of encoding/binary, text is
 // its length and its bytes. The records are what file and manifest of cursor read.
 
 // indexMagic begins an index. Its last byte is the version of the format.
@@ -27,8 +27,6 @@ const (
 	fileRecordMin     = 9
 	manifestRecordMin = 36
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // fileRecord is a file's record. Its slices are parts of the index.
 type fileRecord struct {
@@ -49,7 +47,7 @@ type manifestRecord struct {
 func parseIndex(data []byte) *Index {
 	body := len(data) - crc32.Size
 	if body < len(indexMagic) || string(data[:len(indexMagic)]) != indexMagic ||
-		binary.LittleEndian.Uint32(data[body:]) != crc32.Checksum(data[:body], castagnoli) {
+		binary.LittleEndian.Uint32(data[body:]) != crc32.ChecksumIEEE(data[:body]) {
 		return &Index{}
 	}
 	x := Index{data: data[:body]}
@@ -100,7 +98,7 @@ func encodeIndex(files map[string]fileRecord, manifests map[Key]manifestRecord) 
 	for _, key := range slices.SortedFunc(maps.Keys(manifests), func(a, b Key) int { return bytes.Compare(a[:], b[:]) }) {
 		b = manifests[key].append(append(b, key[:]...))
 	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
 func (r fileRecord) append(b []byte, path string) []byte {
