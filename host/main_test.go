@@ -18,12 +18,16 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/confine"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
 // TestMain is the test binary's other life: started by a host, it is a plugin with the tools below.
 func TestMain(m *testing.M) {
+	if os.Args[0] == confine.Name { // or the helper that confines plugins
+		os.Exit(confine.Main(os.Args))
+	}
 	if os.Getenv(wire.CookieKey) != "" {
 		servePlugin()
 		return
@@ -60,6 +64,8 @@ func servePlugin() {
 		pluginsdk.Serve(poisonedTools()...)
 	case "alike":
 		pluginsdk.Serve(tool("p1ain", func(context.Context, *pluginsdk.Call, struct{}) (string, error) { return "alike", nil }))
+	case "sandbox":
+		pluginsdk.Serve(sandboxTools()...)
 	case "names":
 		pluginsdk.Serve(namedTools()...)
 	default:
