@@ -83,7 +83,7 @@ func leaks() []fault {
 	return []fault{
 		called("leak-descriptors", "opens 16 descriptors, or amount, with every call and never closes them", leakDescriptors),
 		called("leak-threads", "starts a thread with every call, which never ends", leakThread),
-		called("leak-memory", "keeps 1 MiB, or amount, with every call", (&keeper{}).keep),
+		called("leak-memory", "keeps 1 MiB, or amount up to 16, with every call", (&keeper{}).keep),
 		called("leak-children", "starts a process with every call, and never waits for it", leakChild),
 	}
 }

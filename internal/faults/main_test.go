@@ -76,11 +76,12 @@ type row struct {
 	code    string
 	outcome string
 	words   string
+	found   string // the check of conform that fails
 }
 
 func (r row) String() string { return strings.TrimRight(r.plugin+" "+r.input+r.config, " ") }
 
-var tableRow = regexp.MustCompile("(?m)^\\| `([a-z0-9-]+)` \\| (?:`([^`]*)` )?\\| ([0-9]+) \\| (?:`([a-z_]+)` )?\\| (?:`([a-z_]+)` )?\\| `([^`]+)` \\|$")
+var tableRow = regexp.MustCompile("(?m)^\\| `([a-z0-9-]+)` \\| (?:`([^`]*)` )?\\| ([0-9]+) \\| (?:`([a-z_]+)` )?\\| (?:`([a-z_]+)` )?\\| `([^`]+)` \\| (?:`([a-z-]+)` )?\\|$")
 
 // table reads the document.
 func table(t *testing.T) []row {
@@ -94,7 +95,7 @@ func table(t *testing.T) []row {
 	lines := strings.Count(body, "\n") + 1 - 2 // its head has two
 	var rows []row
 	for _, m := range tableRow.FindAllStringSubmatch(body, -1) {
-		r := row{plugin: m[1], code: m[4], outcome: m[5], words: m[6]}
+		r := row{plugin: m[1], code: m[4], outcome: m[5], words: m[6], found: m[7]}
 		if strings.HasPrefix(m[2], "{") {
 			r.input = m[2]
 		} else {

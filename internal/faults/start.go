@@ -54,14 +54,18 @@ func started(name, does string, do func()) fault {
 func awaitEnd() { _, _ = io.Copy(io.Discard, os.Stdin) }
 
 // underHost reports whether a host started this process. If not, it says what the plugin is: by hand none of
-// them is evil.
+// them is evil. Another host's plugin it is not.
 func underHost(name, does string) bool {
-	if os.Getenv(wire.CookieKey) == wire.CookieValue {
+	cookie, ok := os.LookupEnv(wire.CookieKey)
+	if cookie == wire.CookieValue {
 		return true
 	}
 	fmt.Printf("%s is a hostile plugin for tests of a host: it %s.\n", name, does)
+	if ok {
+		os.Exit(1)
+	}
 	return false
 }
 
 // soon is how long a fault waits before it goes on.
-const soon = 100 * time.Millisecond
+const soon = 20 * time.Millisecond

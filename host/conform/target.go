@@ -1,0 +1,116 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolhost/toolhost/host"
+)
+
+// target is a tool that may be called.
+type target struct {
+	tool   host.Tool
+	calls  []Call // at least one; the first is the plain one
+	madeUp bool   // it may also be called with inputs that nobody gave
+
+	answered bool          // it answered the plain call in time
+	late     bool          // it did not answer in time, and the process lived on
+	took     time.Duration // the plain call
+}
+
+// find sorts the tools into those that may be called and those that may not.
+func (r *run) find(ctx context.Context, g *rig) {
+	for t := range g.Tools() {
+		given := r.given(t)
+		harmless := isTrue(t.Annotations.ReadOnly) || isTrue(t.Annotations.Idempotent) || t.Idempotent
+		switch {
+		case r.cfg.Unsafe, len(given) > 0:
+		case !harmless:
+			r.left = append(r.left, t.ID+" says neither that it is read-only nor that it is idempotent")
+			continue
+		case isTrue(t.Annotations.OpenWorld):
+			r.left = append(r.left, t.ID+" reaches an open world")
+			continue
+		}
+		c := &target{tool: t, calls: given, madeUp: r.cfg.Unsafe || harmless && !isTrue(t.Annotations.OpenWorld)}
+		var why error
+		for _, in := range r.candidates(t, c.madeUp) {
+			if len(given) > 0 {
+				break
+			}
+			if why = r.accepts(ctx, g, in); why == nil {
+				c.calls = append(c.calls, in)
+			}
+		}
+		if len(c.calls) == 0 {
+			r.left = append(r.left, fmt.Sprintf("%s: no input is known that it takes (%v)", t.ID, why))
+			continue
+		}
+		r.targets = append(r.targets, c)
+	}
+}
+
+// given returns the inputs of the configuration for a tool.
+func (r *run) given(t host.Tool) (list []Call) {
+	for _, c := range r.cfg.Calls {
+		if c.Tool == t.ID || c.Tool == t.Name {
+			list = append(list, Call{Tool: t.Name, Input: c.Input, Context: c.Context})
+		}
+	}
+	return list
+}
+
+// candidates returns the tool's examples, or an input made from its schema.
+func (r *run) candidates(t host.Tool, madeUp bool) (list []Call) {
+	for _, x := range t.Examples {
+		list = append(list, Call{Tool: t.Name, Input: x})
+	}
+	if len(list) == 0 && madeUp {
+		list = append(list, Call{Tool: t.Name, Input: plain(t.InputSchema)})
+	}
+	return list
+}
+
+// errDry ends a call after its input was accepted, and before anything of it reaches the plugin.
+var errDry = errors.New("the input is valid")
+
+// accepts reports whether the host takes an input, and if not why. Nothing of it reaches the plugin.
+func (r *run) accepts(ctx context.Context, g *rig, in Call) error {
+	_, err := g.Call(ctx, host.Call{Tool: in.Tool, Input: in.Input, Context: in.Context, Hooks: []host.Hook{{
+		Before: func(context.Context, *host.Call) (*host.Result, error) { return nil, errDry },
+	}}})
+	if errors.Is(err, errDry) {
+		return nil
+	}
+	return err
+}
+
+// answering returns the tools that answered a plain call.
+func (r *run) answering() (list []*target) {
+	for _, t := range r.targets {
+		if t.answered {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// without is the finding of a check that has no tool to call.
+func (r *run) without() finding {
+	if len(r.targets) > 0 {
+		return skip("no tool answers a plain call; see the check call")
+	}
+	return skip("no tool is called; see the check call")
+}
+
+// uncalled says that no tool may be called, and why.
+func (r *run) uncalled() finding {
+	if len(r.left) == 0 {
+		return skip("it has no tools")
+	}
+	return finding{Skipped, "no tool may be called: " + join(r.left), "give inputs (Config.Calls, --input), or call everything (Config.Unsafe, --unsafe)"}
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
