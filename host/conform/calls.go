@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/host"
@@ -52,19 +53,24 @@ func (r *run) plainCall(ctx context.Context, t *target) finding {
 // noisy is how many lines of output a call may print before it is too much: what waits in a host that does not keep up.
 const noisy = 1000
 
+// noiseTime is when the check noise makes no further call.
+const noiseTime = 2 * time.Second
+
 // noise calls a plugin whose host is slow at writing its log, and counts what it prints.
 func (r *run) noise(ctx context.Context) finding {
-	log := &record{delay: 5 * time.Millisecond}
+	log := &record{slow: make(chan struct{})}
 	g, err := r.fresh(ctx, log)
 	if err != nil {
+		close(log.slow)
 		return failed("", "with a host that reads its log slowly: %v", err)
 	}
-	defer g.close()
+	end := sync.OnceFunc(func() { close(log.slow); g.close() }) // the host waits for what is not written
+	defer end()
 	const rounds = 20
 	calls, begin := 0, time.Now()
 	for range rounds {
 		for _, t := range r.answering() {
-			if time.Since(begin) > r.cfg.Limits.Call {
+			if time.Since(begin) > noiseTime {
 				break
 			}
 			_, err := r.try(ctx, g, t.calls[0])
@@ -74,7 +80,7 @@ func (r *run) noise(ctx context.Context) finding {
 			calls++
 		}
 	}
-	g.close()
+	end()
 	printed, dropped := log.lines.Load(), log.dropped.Load()
 	if lines := printed + dropped; lines > noisy && lines > int64(noisy*calls/10) {
 		return failed("print less: beyond 1,000 lines that wait, a host drops them", "%d lines of output and log for %s, %d of them dropped", lines, count(calls, "call"), dropped)

@@ -120,7 +120,7 @@ func remedyOf(err error) string {
 
 // record is a log handler that keeps what the plugin said.
 type record struct {
-	delay time.Duration // how long every record takes to write
+	slow chan struct{} // if not nil, every record takes slowLog to write, until it is closed
 
 	lines   atomic.Int64 // of the plugin's stdout and stderr
 	dropped atomic.Int64 // records that the host had to drop
@@ -128,6 +128,9 @@ type record struct {
 	mu   sync.Mutex
 	last []string // the newest
 }
+
+// slowLog is how long a slow reader of the log takes for a record.
+const slowLog = 5 * time.Millisecond
 
 // keptLines is how many lines a record keeps.
 const keptLines = 200
@@ -151,7 +154,12 @@ func (l *record) Handle(_ context.Context, rec slog.Record) error {
 		l.last = append([]string(nil), l.last[keptLines:]...)
 	}
 	l.mu.Unlock()
-	time.Sleep(l.delay)
+	if l.slow != nil {
+		select {
+		case <-time.After(slowLog):
+		case <-l.slow:
+		}
+	}
 	return nil
 }
 
