@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -18,14 +19,14 @@ type logQueue struct {
 	dropped uint64 // since the newest record
 }
 
-// logCut marks a record that was cut to the limit.
-const logCut = " [cut]"
+// logCut marks a record that was cut to the limit, and says by how many bytes (O2).
+const logCut = " [%d bytes cut]"
 
 // Log queues a record of call (0: none) and returns its sequence number. It
 // never blocks: if wire.LogQueue records wait already, or the session has ended, the
 // record is dropped, the next one says how many were, and Log returns 0. A
 // record over Limits.Log loses its attributes and the end of its message, and
-// says so at its end. rec belongs to the session afterwards; Seq and Dropped are
+// says at its end how many bytes of both are missing. rec belongs to the session afterwards; Seq and Dropped are
 // set. Records go out before a later outcome of their call, and take turns with
 // calls otherwise. Plugin side.
 func (s *Session) Log(call uint64, rec *pb.Log) uint64 {
@@ -59,8 +60,11 @@ func cutLog(rec *pb.Log, limit int) {
 	if len(rec.Message)+len(rec.Attributes) <= limit {
 		return
 	}
+	all := len(rec.Message) + len(rec.Attributes)
+	room := max(0, limit-len(fmt.Sprintf(logCut, all))) // the mark with the longest number
 	rec.Attributes = nil
-	rec.Message = cutText(rec.Message, max(0, limit-len(logCut))) + logCut
+	rec.Message = cutText(rec.Message, room)
+	rec.Message += fmt.Sprintf(logCut, all-len(rec.Message))
 }
 
 // cutText is the longest beginning of text with whole runes and at most n bytes.
