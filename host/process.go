@@ -205,6 +205,9 @@ func (pr *process) watch() {
 	lim := pr.plugin.lim
 	silence := time.NewTimer(lim.Ping)
 	defer silence.Stop()
+	if pr.plugin.cfg.Dial != nil {
+		silence.Stop() // a debugger may stop an attached plugin for as long as it likes: only the connection tells (A1)
+	}
 	why := pr.await(silence)
 	if why != nil {
 		pr.os.Kill()
