@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 }
 
 func servePlugin() {
+	if serveOther(os.Getenv("TEST_PLUGIN")) {
+		return
+	}
 	switch os.Getenv("TEST_PLUGIN") {
 	case "die": // before the handshake
 		fmt.Fprintln(os.Stderr, "cannot find my license")
@@ -66,6 +69,8 @@ func servePlugin() {
 		pluginsdk.Serve(tool("p1ain", func(context.Context, *pluginsdk.Call, struct{}) (string, error) { return "alike", nil }))
 	case "sandbox":
 		pluginsdk.Serve(sandboxTools()...)
+	case "more":
+		pluginsdk.Serve(moreTools()...)
 	case "names":
 		pluginsdk.Serve(namedTools()...)
 	default:
