@@ -10,7 +10,7 @@ import (
 
 // breach finds the limit that ended the process, if one did: by the signal, the CPU time, and what runtimes
 // and C libraries say when the kernel refuses them something (S12).
-func (e *Exit) breach(limits confine.Settings, used time.Duration) bool {
+func (e *Exit) breach(limits confine.Settings, used time.Duration, oom bool) bool {
 	died := e.Status != 0
 	last := e.lastWords()
 	says := func(words ...string) bool {
@@ -24,6 +24,8 @@ func (e *Exit) breach(limits confine.Settings, used time.Duration) bool {
 	switch cpu := time.Duration(limits.CPU) * time.Second; {
 	case e.Signal == "SIGSYS":
 		e.Cause, e.Limit = CauseSyscall, "list of system calls"
+	case oom:
+		e.Cause, e.Limit = CauseMemory, "memory limit of "+size(limits.Memory)
 	case cpu > 0 && (e.Signal == "SIGXCPU" || e.Signal == "SIGKILL" && used >= cpu/2): // the kernel counts ticks
 		e.Cause, e.Limit = CauseCPU, fmt.Sprintf("CPU time of %v", cpu)
 	case limits.FileSize > 0 && (e.Signal == "SIGXFSZ" || died && says("file too large", "File too large")):

@@ -132,8 +132,9 @@ func (e *StartError) Error() string {
 func (e *StartError) Unwrap() error { return e.Err }
 
 // settle works out what can only be said when everything is known. used is the
-// CPU time of the process and of the children that it waited for.
-func (e *Exit) settle(limits confine.Settings, used time.Duration) {
+// CPU time of the process and of the children that it waited for; oom, that its
+// control group ran out of memory.
+func (e *Exit) settle(limits confine.Settings, used time.Duration, oom bool) {
 	e.Exited = true
 	if e.Status != 2 && e.Signal != "SIGABRT" { // the two ways in which a Go program panics
 		e.Panic = ""
@@ -143,7 +144,7 @@ func (e *Exit) settle(limits confine.Settings, used time.Duration) {
 		e.Cause = CauseFault
 	case e.Killed:
 		e.Cause = CauseNone
-	case e.breach(limits, used):
+	case e.breach(limits, used, oom):
 	case e.Panic != "":
 		e.Cause = CausePanic
 	case e.Signal == "SIGKILL":

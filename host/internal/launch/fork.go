@@ -25,6 +25,8 @@ type forker struct {
 	quit chan struct{}
 	once sync.Once
 
+	cgroups func() string // see forkRequest
+
 	mu     sync.Mutex
 	plain  *forkThread
 	hidden *forkThread // nil until the first fork from it
@@ -41,7 +43,9 @@ type forkRequest struct {
 	files   []*os.File
 	hide    []string // to be hidden by the helper, and what of them to keep
 	keep    string
-	unhides error // why the thread does not hide what it should
+	unhides error         // why the thread does not hide what it should
+	cgroups func() string // where control groups can be made; empty if nowhere
+	group   *cgroup       // in which the process is made; nil if in none
 	reply   chan forkReply
 }
 
@@ -54,11 +58,12 @@ type forkReply struct {
 type child struct {
 	proc      *os.Process
 	uncovered []string
+	group     *cgroup
 	report    *os.File // of the helper that makes the sandbox; nil if there is none
 }
 
 func newForker(hide []string, keep string) *forker {
-	f := &forker{hide: hide, keep: keep, quit: make(chan struct{})}
+	f := &forker{hide: hide, keep: keep, quit: make(chan struct{}), cgroups: sync.OnceValue(delegatedCgroup)}
 	f.plain = f.thread(func() error { return nil })
 	return f
 }
@@ -121,7 +126,7 @@ func (f *forker) close() {
 // somewhere, as it is for a moment in every fork of a program that writes
 // binaries (L7). The error is a *failure, or nil with a process.
 func (f *forker) start(ctx context.Context, spec Spec, env []string, files []*os.File) (child, error) {
-	r := forkRequest{spec: spec, env: env, files: files, reply: make(chan forkReply, 1)}
+	r := forkRequest{spec: spec, env: env, files: files, cgroups: f.cgroups, reply: make(chan forkReply, 1)}
 	t := f.threadFor(spec.Sandbox)
 	if spec.Sandbox.Hide && t == f.plain {
 		r.hide, r.keep = f.hide, f.keep

@@ -36,6 +36,7 @@ type Process struct {
 	name     string
 	pid      int
 	sandbox  Sandbox
+	group    *cgroup
 	helper   *os.File // its report; nil if there is no helper
 	link     *link
 	told     chan struct{} // closed when the report is complete
@@ -133,6 +134,7 @@ func newProcess(l *Launcher, spec Spec, child child, pipes *plumbing, host greet
 		pid:       child.proc.Pid,
 		uncovered: child.uncovered,
 		sandbox:   spec.Sandbox,
+		group:     child.group,
 		helper:    child.report,
 		link:      newLink(pipes.conn),
 		told:      make(chan struct{}),
@@ -308,10 +310,12 @@ func (p *Process) finish() {
 	}
 	p.link.close()
 	p.out.drain(drainLines)
+	oom := p.group.outOfMemory()
+	p.group.remove()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.exit.Stderr, p.exit.Panic = p.out.evidence()
-	p.exit.settle(p.sandbox.Settings, p.used)
+	p.exit.settle(p.sandbox.Settings, p.used, oom)
 	if p.conn != nil {
 		p.conn.Close()
 	}

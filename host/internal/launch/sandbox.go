@@ -48,8 +48,7 @@ func (s *Sandbox) optional(setting string) bool {
 }
 
 // wanted names the settings that only the helper gives.
-func (s *Sandbox) wanted() (names []string) {
-	c := s.Settings
+func wanted(c confine.Settings) (names []string) {
 	for _, w := range []struct {
 		setting string
 		wanted  bool

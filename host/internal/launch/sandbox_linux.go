@@ -51,16 +51,31 @@ func makeHidden(dirs []string, keep string) (there []string) {
 
 // fork makes a process in its sandbox: by itself where the zero value or a pid namespace is enough, through
 // the helper else.
-func (r forkRequest) fork() (c child, err error) {
+func (r forkRequest) fork() (child, error) {
+	settings := r.spec.Sandbox.Settings
+	if r.group = groupFor(r.cgroups, &settings); r.group != nil {
+		c, err := r.forkWith(settings)
+		if c.group = r.group; err == nil {
+			return c, nil
+		}
+		r.group.remove()
+		if r.group = nil; errors.Is(err, errTextBusy) {
+			return child{}, err
+		}
+	}
+	return r.forkWith(r.spec.Sandbox.Settings) // also where the group did not take it
+}
+
+// forkWith makes a process with settings, if all that is not optional can be had.
+func (r forkRequest) forkWith(settings confine.Settings) (c child, err error) {
 	s := &r.spec.Sandbox
-	settings := s.Settings
 	settings.Optional, settings.Dir = s.Optional, r.spec.Dir
 	if r.unhides != nil {
 		if err := s.lacks(&c, confine.Miss{Setting: confine.State, Mechanism: "a mount namespace", Why: r.unhides.Error()}); err != nil {
 			return c, err
 		}
 	}
-	wanted := s.wanted()
+	wanted := wanted(settings)
 	if settings.Hide, settings.Keep = makeHidden(r.hide, r.keep), r.keep; len(settings.Hide) > 0 {
 		wanted = append(wanted, confine.State)
 	}
@@ -78,6 +93,7 @@ func (r forkRequest) fork() (c child, err error) {
 // forkIn makes the process, in namespaces if the kernel gives them.
 func (r forkRequest) forkIn(c child, settings confine.Settings, wanted []string) (child, error) {
 	attr := r.attr()
+	r.group.enter(attr.Sys)
 	if flags := r.namespaces(attr.Sys, len(wanted) > 0); flags != 0 {
 		settings.Own, settings.User = flags&unix.CLONE_NEWPID != 0, flags&unix.CLONE_NEWUSER != 0
 		err := r.execute(&c, attr, settings, wanted)
@@ -92,6 +108,7 @@ func (r forkRequest) forkIn(c child, settings confine.Settings, wanted []string)
 		}
 		settings.Own, settings.User = false, false
 		attr = r.attr()
+		r.group.enter(attr.Sys)
 	}
 	err := r.execute(&c, attr, settings, wanted)
 	return c, err

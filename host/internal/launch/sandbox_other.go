@@ -18,7 +18,7 @@ func hideFromThread([]string, string) error { return errors.ErrUnsupported }
 // directory.
 func (r forkRequest) fork() (c child, err error) {
 	s := &r.spec.Sandbox
-	for _, setting := range s.wanted() {
+	for _, setting := range wanted(s.Settings) {
 		if err := s.lacks(&c, confine.Miss{Setting: setting, Mechanism: runtime.GOOS, Why: "no mechanism on this system yet"}); err != nil {
 			return c, err
 		}
