@@ -47,7 +47,7 @@ var imports = map[string][]string{
 	"examples/embed":       {"host"},
 	"examples/plugin":      {"pluginsdk"},
 	"internal/faults":      {"pluginsdk", "proto/wire", "proto/toolplugin"},
-	"internal":             {"host/config", "host", "pluginsdk"},
+	"internal":             {"host/config", "host", "pluginsdk", "pluginsdk/plugintest"},
 }
 
 // planned are the parts that have their place in the graph before they have code. A part that is there must not be planned.

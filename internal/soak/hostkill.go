@@ -33,8 +33,8 @@ const (
 
 // hostKills kills a host with SIGKILL, again and again, and looks for what is left of its plugins and what they
 // started. If asInit, each host is process 1 of a pid namespace of its own.
-func hostKills(ctx context.Context, base, dir string, rounds int, asInit bool, r *report) error {
-	f, err := newFleet(base, dir, hostPlugins)
+func hostKills(ctx context.Context, base, dir string, rounds int, asInit bool, r *report, args ...string) error {
+	f, err := newFleet(base, dir, hostPlugins, args...)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func hostKills(ctx context.Context, base, dir string, rounds int, asInit bool, r
 
 // hostKill is one round. It returns how many processes there were, and how long the last one lived.
 func hostKill(ctx context.Context, f *fleet, asInit bool, after time.Duration) (n int, took time.Duration, alive []string, err error) {
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", victimArg, strconv.FormatBool(asInit), f.base, f.dir)
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", append([]string{victimArg, strconv.FormatBool(asInit), f.dir}, f.args...)...)
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if asInit {
@@ -126,7 +126,7 @@ const victimArg = "victim-host"
 
 // victimHost starts plugins with descendants, says so, and makes calls until it is killed.
 func victimHost(args []string) error {
-	if len(args) != 3 {
+	if len(args) < 2 {
 		return errors.New("not for use by hand")
 	}
 	if asInit, _ := strconv.ParseBool(args[0]); asInit {
@@ -137,7 +137,7 @@ func victimHost(args []string) error {
 			return err
 		}
 	}
-	f := &fleet{base: args[1], dir: args[2]}
+	f := &fleet{dir: args[1], args: args[2:]}
 	for i := range hostPlugins {
 		f.names = append(f.names, fmt.Sprintf("p%02d", i))
 	}

@@ -5,7 +5,6 @@
 // one verdict a phase and exits with status 1 if a limit was broken. Its phases are
 //
 //	mixed        the load, without and with chaos; -time each
-//	swap         a binary replaced 20 times under 8 callers
 //	hostkill     50 hosts are killed; nothing of their plugins is left
 //	pid1         the same with each host as process 1 of a pid namespace
 //	crash        1,000 crash cycles of one plugin
@@ -22,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -42,6 +42,7 @@ func main() {
 	flag.Uint64Var(&s.seed, "seed", uint64(time.Now().UnixNano()), "`NUMBER` that decides the load and the chaos")
 	flag.StringVar(&s.base, "plugin", "bin/soak/toolplugin-soak", "the plugin's `BINARY`")
 	flag.Float64Var(&s.ratio, "ratio", ratioLimit, "largest `RATIO` of p99 with chaos over without; 0: not held")
+	flag.Float64Var(&s.rate, "rate", 0, "calls a second of the mixed load; 0: 30% of the capacity that is measured first")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -66,6 +67,7 @@ type soak struct {
 	base  string
 	seed  uint64
 	ratio float64
+	rate  float64
 	each  time.Duration // of the mixed load's two phases
 	flat  time.Duration
 	only  []string // phases; none: all
@@ -102,7 +104,7 @@ func (s *soak) configure(length string, only []string) error {
 func (s *soak) phases() []phase {
 	return []phase{
 		{"mixed", 2*s.each + 30*time.Second, func(ctx context.Context, dir string, r *report) error {
-			m := &mixed{seed: s.seed, base: s.base, dir: dir, plugins: 20, victims: 10, capacity: 8 * time.Second, each: s.each, every: time.Second, share: share, ratio: s.ratio}
+			m := &mixed{seed: s.seed, base: s.base, dir: dir, plugins: 20, victims: 10, capacity: 8 * time.Second, each: s.each, every: time.Second, share: share, ratio: s.ratio, rate: s.rate}
 			return m.run(ctx, r)
 		}},
 		{"hostkill", 45 * time.Second, func(ctx context.Context, dir string, r *report) error {
@@ -115,6 +117,7 @@ func (s *soak) phases() []phase {
 		{"descriptors", s.flat + 10*time.Second, func(ctx context.Context, dir string, r *report) error {
 			return descriptorsFlat(ctx, s.base, dir, 50, s.flat, r)
 		}},
+		{"author", 30 * time.Second, func(ctx context.Context, dir string, r *report) error { return authors(ctx, s.base, dir, 500, r) }},
 	}
 }
 
@@ -127,7 +130,8 @@ func (s *soak) run(ctx context.Context) error {
 			todo, total = append(todo, p), total+p.about
 		}
 	}
-	fmt.Fprintf(s.out, "soak: seed %d, about %v\n", s.seed, total.Round(time.Second))
+	busy, _ := os.ReadFile("/proc/loadavg") // what it is worth knowing of a latency
+	fmt.Fprintf(s.out, "soak: seed %d, about %v; %d cores, load before %.14s\n", s.seed, total.Round(time.Second), runtime.NumCPU(), busy)
 	begun := time.Now()
 	var bad []string
 	for _, p := range todo {

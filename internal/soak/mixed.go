@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -27,6 +28,7 @@ const (
 type mixed struct {
 	seed     uint64
 	base     string // the plugin's binary
+	args     []string
 	dir      string
 	plugins  int
 	victims  int
@@ -34,11 +36,12 @@ type mixed struct {
 	each     time.Duration // of the two phases
 	every    time.Duration // between two actions of chaos
 	share    float64
+	rate     float64 // calls a second in place of the share, to repeat a run; zero: the share
 	ratio    float64 // the limit; zero: none, where the machine is not ours
 }
 
 func (m *mixed) run(ctx context.Context, r *report) error {
-	f, err := newFleet(m.base, m.dir, m.plugins)
+	f, err := newFleet(m.base, m.dir, m.plugins, m.args...)
 	if err != nil {
 		return err
 	}
@@ -56,23 +59,21 @@ func (m *mixed) run(ctx context.Context, r *report) error {
 	defer h.Close()
 	l := &load{host: h, fleet: f, book: b}
 	l.capacity(ctx, rng, m.capacity/4) // warm
-	rate, t := l.capacity(ctx, rng, m.capacity)
-	r.say("capacity %.0f calls/s with %d callers; offered %.0f%% of it: %.0f/s", rate, callers(), 100*m.share, rate*m.share)
+	most, t := l.capacity(ctx, rng, m.capacity)
+	rate := cmp.Or(m.rate, most*m.share)
+	r.say("capacity %.0f calls/s with %d callers; offered %.0f/s, %.0f%% of it", most, callers(), rate, 100*rate/most)
 	m.judge(r, "capacity", t)
-	rate *= m.share
 
 	before, stood := settled(f.state(), time.Second, func(census) bool { return false }), standing(h)
 	quiet := l.open(ctx, rng, rate, m.each)
 	m.judge(r, "quiet", quiet)
 
 	l.chaos = newChaos(h, f, b, rand.New(rand.NewPCG(m.seed, 1)), m.victims)
-	seen := "-"
 	stormy := m.storm(ctx, l, rng, rate)
 	m.judge(r, "chaos", stormy)
 	m.recovered(ctx, r, l)
 	after := settled(f.state(), 15*time.Second, func(c census) bool { return c.within(before) && c.heap <= before.heap+heapSlack })
 	m.compare(r, l, quiet, stormy, stood, standing(h))
-	r.say("events of the victims: %s", seen)
 	h.Close()
 	closed := settled(f.state(), 5*time.Second, func(c census) bool { return c.within(opened) })
 	m.state(r, opened, before, after, closed)
@@ -136,9 +137,6 @@ func (m *mixed) recovered(ctx context.Context, r *report, l *load) {
 	l.chaos.repair(0)
 	r.say("chaos: %s", l.chaos)
 	r.faults("chaos", &l.chaos.errs)
-	if err := error(nil); err != nil {
-		r.hold(false, "reload after chaos: %v", err)
-	}
 	begun := time.Now()
 	for plugin, name := range l.fleet.names {
 		for {

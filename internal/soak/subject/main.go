@@ -19,7 +19,7 @@ import (
 // Main is the main function of the plugin. Its arguments are the journal, or "" for none, and a mark by which its
 // process and what it starts are found. With the argument "sleep" first it is one of its own grandchildren.
 func Main() {
-	if len(os.Args) > 1 && os.Args[1] == sleepArg {
+	if len(os.Args) > 1 && os.Args[1] == SleepArg {
 		sleep(os.Args[2:])
 	}
 	stamp, err := ReadStamp("/proc/self/exe")
@@ -46,6 +46,9 @@ type server struct {
 	version int
 	journal *Journal // nil: none
 }
+
+// Tools are the plugin's tools without a journal.
+func Tools() []pluginsdk.Definition { return (&server{}).tools() }
 
 func (s *server) tools() []pluginsdk.Definition {
 	echo := s.tool("echo", "Answers at once.", func(context.Context, *pluginsdk.Call, Input) (string, error) { return "", nil })
@@ -128,7 +131,8 @@ func fill(_ context.Context, _ *pluginsdk.Call, in Input) (string, error) {
 	return "", nil
 }
 
-const sleepArg = "sleep"
+// SleepArg as the first argument makes the program one of its own grandchildren.
+const SleepArg = "sleep"
 
 // spawn starts a child, a child in a session of its own, and one that has a child itself and leaves it. All hold the
 // plugin's pipes.
@@ -142,7 +146,7 @@ func spawn(context.Context, *pluginsdk.Call, Input) (string, error) {
 }
 
 func descend(how, mark string) error {
-	cmd := exec.Command("/proc/self/exe", sleepArg, how, mark)
+	cmd := exec.Command("/proc/self/exe", SleepArg, how, mark)
 	cmd.Args[0] = filepath.Base(os.Args[0])
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: how != ""}
