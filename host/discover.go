@@ -19,10 +19,10 @@ import (
 )
 
 // Discover finds plugin binaries in dirs and launches nothing: regular files, or links to them that stay
-// below their directory (D3), named toolplugin-*, executable here, whose Go build information names our SDK
-// (D2), that nobody else can change (CheckPlace). What is not one is skipped (D1); the error, joined of
-// *SkipError and whatever reading a directory gave, says what and why, and may come with plugins. The first
-// of two plugins of one name wins.
+// below their directory (D3), named toolplugin-NAME (1 to 64 letters, digits, _ and -), executable here, whose
+// Go build information names our SDK (D2), that nobody else can change (CheckPlace). What is not one is skipped
+// (D1); the error, joined of *SkipError and whatever reading a directory gave, says what and why, and may come
+// with plugins. The first of two plugins of one name wins.
 func Discover(dirs ...string) ([]Plugin, error) {
 	var (
 		found []Plugin
@@ -81,6 +81,9 @@ func PluginName(path string) string {
 
 // checkBinary says why path, found in dir, is no plugin.
 func checkBinary(dir, path string) error {
+	if name := PluginName(path); !toolID.MatchString(name) { // it becomes part of messages, tool names and rules (T18)
+		return fmt.Errorf("the plugin's name %q: use 1 to 64 letters, digits, _ and -", name)
+	}
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return err

@@ -39,6 +39,9 @@ func TestD1_D2_D3_DiscoverTakesOnlyPlugins(t *testing.T) {
 	put(dir, "toolplugin-plain", bin, 0o644)
 	put(dir, "toolplugin-cut", bin[:5000], 0o755)
 	put(dir, "other", bin, 0o755)
+	for _, name := range []string{"\x1b[31mred", "wеather", "a\u202eb", "old.bak", "", strings.Repeat("x", 65), "a b"} { // T18; one letter is Cyrillic
+		put(dir, "toolplugin-"+name, bin, 0o755)
+	}
 	put(outside, "toolplugin-out", bin, 0o755)
 	for link, target := range map[string]string{
 		"toolplugin-inside": "toolplugin-good", "toolplugin-outside": filepath.Join(outside, "toolplugin-out"),
@@ -64,6 +67,9 @@ func TestD1_D2_D3_DiscoverTakesOnlyPlugins(t *testing.T) {
 		if !strings.Contains(err.Error(), "toolplugin-"+bad+":") {
 			t.Errorf("the error does not name %s", bad)
 		}
+	}
+	if n := strings.Count(err.Error(), "use 1 to 64 letters"); n != 7 || !strings.Contains(err.Error(), `"a\u202eb"`) {
+		t.Errorf("%d names were refused: %v", n, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "marker")); err == nil {
 		t.Error("a script was run")

@@ -129,6 +129,9 @@ func finding(rule string, path func() string, text string, at int) Finding {
 	return Finding{Rule: rule, Path: visible(p, maxPath+3), Quote: visible(text[at:], quoteMax)}
 }
 
+// Visible returns at most 60 characters that say what s begins with. What has no shape is escaped.
+func Visible(s string) string { return visible(s, quoteMax) }
+
 // lead is a place a few characters before at.
 func lead(text string, at int) int {
 	for range 12 {

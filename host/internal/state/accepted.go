@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+	"unicode/utf8"
 )
 
 // Acceptance is a manifest that a person has accepted.
@@ -23,8 +24,9 @@ const (
 // and manifest, until Revoke. Accepting again does nothing more.
 func (d *Dir) Accept(plugin, manifest string) error {
 	a := Acceptance{Plugin: plugin, Manifest: manifest}
-	if plugin == "" || manifest == "" || len(plugin) > nameMax || len(manifest) > nameMax {
-		return fmt.Errorf("accepted manifest: a plugin and a hash have 1 to %d bytes", nameMax)
+	if plugin == "" || manifest == "" || len(plugin) > nameMax || len(manifest) > nameMax ||
+		!utf8.ValidString(plugin+manifest) {
+		return fmt.Errorf("accepted manifest: a plugin and a hash have 1 to %d bytes of UTF-8", nameMax)
 	}
 	return d.useAccepted(func(s *session, f folder) error {
 		if f.accepts(a) {
