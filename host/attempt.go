@@ -195,9 +195,15 @@ func (r *run) startError(ctx context.Context, err error) *Error {
 	return r.fail(Unavailable, NotStarted, err)
 }
 
-// await receives the call's frames until its outcome.
-func (a *attempt) await(ctx context.Context) (*pb.Output, error) {
+// await receives the call's frames until its outcome. A panic on the way ends the attempt (H6).
+func (a *attempt) await(ctx context.Context) (out *pb.Output, err error) {
 	r := a.run
+	defer func() {
+		if v := recover(); v != nil {
+			a.end(pb.CancelReason_CANCEL_REASON_UNSPECIFIED)
+			err = r.panicked(v)
+		}
+	}()
 	for {
 		f, err := a.call.Recv(ctx)
 		if err != nil {
@@ -325,56 +331,6 @@ func (a *attempt) done() {
 func (a *attempt) end(reason pb.CancelReason) {
 	a.call.Cancel(reason, "")
 	a.proc.leave()
-}
-
-// ask puts a question of the tool to the caller. The goroutine ends with the caller's function, which is
-// told by ctx when the call is over; nothing waits for it, since a caller's function that ignores that must
-// not keep the host open (K1).
-func (a *attempt) ask(ctx context.Context, q *pb.Question) {
-	answer := func(ans *pb.Answer) {
-		ans.Id = q.GetId()
-		_ = a.call.Send(ctx, &pb.Frame{Body: &pb.Frame_Answer{Answer: ans}}) // fails only when the call is over
-	}
-	elicit := a.run.call.Elicit
-	if elicit == nil {
-		answer(&pb.Answer{Action: pb.AnswerAction_ANSWER_ACTION_DECLINE})
-		return
-	}
-	go func() {
-		resume := a.run.pause()
-		got, err := elicit(ctx, Question{q.GetMessage(), q.GetSchema()})
-		resume()
-		if err == nil && got.Action == "accept" {
-			err = checkAnswer(q.GetSchema(), got.Content)
-		}
-		if err != nil {
-			a.run.host.log.Warn("a question was not answered", "tool", a.run.call.Tool, "call", a.run.call.ID, "error", err)
-		}
-		switch {
-		case err != nil || got.Action == "cancel":
-			answer(&pb.Answer{Action: pb.AnswerAction_ANSWER_ACTION_CANCEL})
-		case got.Action == "accept":
-			answer(&pb.Answer{Action: pb.AnswerAction_ANSWER_ACTION_ACCEPT, Content: got.Content})
-		default:
-			answer(&pb.Answer{Action: pb.AnswerAction_ANSWER_ACTION_DECLINE})
-		}
-	}()
-}
-
-// checkAnswer holds the content of an answer against the question's schema.
-func checkAnswer(text, content []byte) error {
-	s, err := schema.Compile(text)
-	if err != nil {
-		return fmt.Errorf("the question's schema: %w", err)
-	}
-	if content == nil {
-		content = []byte("null")
-	}
-	doc, err := schema.Parse(content, schema.Limits{})
-	if err == nil {
-		err = s.Validate(doc)
-	}
-	return err
 }
 
 // recvError is the error of a call that has no outcome from the plugin.

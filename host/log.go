@@ -54,11 +54,17 @@ func (s *logSink) deliver(ctx context.Context) {
 		if n := s.dropped.Swap(0); n > 0 {
 			r := slog.NewRecord(time.Now(), slog.LevelWarn, "log records were dropped", 0)
 			r.AddAttrs(slog.Uint64("dropped", n))
-			_ = it.handler.Handle(ctx, r) // a logger's own trouble is nobody's here
+			it.handle(ctx, r)
 		}
-		_ = it.handler.Handle(ctx, it.record)
+		it.handle(ctx, it.record)
 		s.bytes.Add(-it.size)
 	}
+}
+
+// handle gives a record to the embedder's handler, whose own trouble, a panic included, is nobody's here (H6).
+func (it logItem) handle(ctx context.Context, r slog.Record) {
+	defer func() { _ = recover() }()
+	_ = it.handler.Handle(ctx, r)
 }
 
 // close ends the sink and waits, at most the given time, until what is in it was delivered.

@@ -62,6 +62,9 @@ func moreTools() []pluginsdk.Definition {
 			return useSurroundings(ctx, in.Text)
 		}),
 		tool("fips", func(context.Context, *pluginsdk.Call, struct{}) (bool, error) { return fips140.Enabled(), nil }),
+		tool("spans", func(ctx context.Context, c *pluginsdk.Call, _ map[string]any) (string, error) {
+			return "done", c.Span(ctx, "part", func(context.Context) error { return nil })
+		}),
 		tool("nested", func(ctx context.Context, _ *pluginsdk.Call, _ struct{}) (string, error) { return nestedHost(ctx) }),
 		tool("drop", func(context.Context, *pluginsdk.Call, struct{}) (string, error) { return "", dropSockets() }),
 	)

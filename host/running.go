@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"runtime/debug"
 	"sync"
 
 	"github.com/toolhost/toolhost/internal/partialjson"
@@ -57,10 +59,23 @@ var ErrInputEnded = errors.New("the input has ended")
 
 // finish runs do and publishes its outcome.
 func (r *Running) finish(ctx context.Context, call *run, do func(context.Context) (*Result, error)) {
-	r.res, r.err = do(ctx)
+	func() {
+		defer func() {
+			if v := recover(); v != nil {
+				r.err = call.panicked(v)
+			}
+		}()
+		r.res, r.err = do(ctx)
+	}()
 	close(r.done)
 	r.events.close(call.terminal(r.res, r.err))
 	r.cancel(nil)
+}
+
+// panicked is the error of a call whose goroutine panicked with v (H6).
+func (r *run) panicked(v any) *Error {
+	r.host.log.Error("panic", "tool", r.call.Tool, "call", r.call.ID, "panic", v, "stack", string(debug.Stack()))
+	return r.fail(Internal, Unknown, fmt.Errorf("panic: %v", v))
 }
 
 // terminal is the event that ends a call.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"time"
@@ -16,6 +17,7 @@ import (
 // read is the reader goroutine. It never waits for a call.
 func (s *Session) read() {
 	defer s.group.Done()
+	defer s.guard("reader")
 	for {
 		frames, err := s.stream.Recv()
 		if err != nil {
@@ -23,6 +25,14 @@ func (s *Session) read() {
 			return
 		}
 		s.receive(frames)
+	}
+}
+
+// guard makes a panic of one of the session's goroutines, or of a function of Config that it calls, the session's end
+// (H6).
+func (s *Session) guard(goroutine string) {
+	if v := recover(); v != nil {
+		s.end(fmt.Errorf("panic in the session's %s: %v", goroutine, v))
 	}
 }
 

@@ -61,6 +61,7 @@ func (s *Session) makeReady(l *lane) {
 // write is the writer goroutine.
 func (s *Session) write() {
 	defer s.group.Done()
+	defer s.guard("writer")
 	var batch []*pb.Frame
 	for {
 		// Goroutines that are about to send get the chance to: the batch then
