@@ -180,6 +180,8 @@ func (e *ExitError) Error() string {
 		if e.Cause == "memory" {
 			msg += fmt.Sprintf(", not sent by the host: probably out of memory, or killed by hand; peak %d MiB", e.PeakRSS>>20)
 		}
+	case e.Err != nil && e.Cause == "sandbox":
+		msg += ": sandbox: " + e.Err.Error()
 	case e.Err != nil:
 		msg += ": " + e.Err.Error()
 	default:

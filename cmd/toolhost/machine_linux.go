@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,22 +16,19 @@ func machine() []finding {
 	if unix.Uname(&name) == nil {
 		detail = "Linux " + unix.ByteSliceToString(name.Release[:])
 	}
-	return []finding{
+	return append([]finding{
 		{Name: "system", State: fine, Detail: detail + "; parent-death signal, process groups"},
 		namespaces(),
-	}
+	}, sandboxSettings()...)
 }
 
 // namespaces starts this program (not a plugin) in a pid namespace, as the sandbox profile default does with
 // plugins.
 func namespaces() finding {
 	f := finding{Name: "sandbox", State: fine}
-	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	attr := namespaceAttr()
 	kind := "pid namespace"
-	if os.Getuid() != 0 {
-		attr.Cloneflags |= syscall.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+	if os.Geteuid() != 0 {
 		kind = "pid namespace through a user namespace"
 	}
 	cmd := exec.Cmd{Path: "/proc/self/exe", Args: []string{"toolhost", "version"}, Env: []string{}, SysProcAttr: attr}

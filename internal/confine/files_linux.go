@@ -34,7 +34,7 @@ func (c *confiner) files() {
 		if c.rooted = err == nil; c.rooted {
 			return
 		}
-		if _, none := landlockABI(); none != nil { // else Landlock alone keeps the list
+		if _, none := Landlock(); none != nil { // else Landlock alone keeps the list
 			c.need(Files, "a new root, or Landlock", err)
 			c.Files = false
 		}

@@ -20,8 +20,8 @@ const (
 	ofFiles     = mayExecute | mayWriteFile | mayReadFile | mayTruncate | mayIoctlDev
 )
 
-// landlockABI is the version that the kernel has.
-func landlockABI() (int, error) {
+// Landlock is the version of Landlock that the kernel has.
+func Landlock() (int, error) {
 	const version = 1
 	n, _, e := syscall.RawSyscall(sysLandlockCreate, 0, 0, version)
 	return int(n), errnoErr(e)
@@ -29,7 +29,7 @@ func landlockABI() (int, error) {
 
 // landlock lets the program reach the files of its list only, in the root as it is now.
 func (c *confiner) landlock() error {
-	abi, err := landlockABI()
+	abi, err := Landlock()
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/internal/confine"
 )
@@ -29,56 +26,13 @@ const cgroupPrefix = "toolhost-"
 
 var cgroupNumber atomic.Int64
 
-// delegatedCgroup is the directory in which this process may make control groups, or empty. That is the
-// parent of its own group, if it was handed over to this user or, for root, marked so by systemd; or its own
-// group where that is the root of all it sees, as in a container.
+// delegatedCgroup is where this process may make control groups, or empty.
 func delegatedCgroup() string {
-	mount, own := ownCgroup()
-	if own == "" {
-		return ""
+	parent := confine.Cgroup()
+	if parent != "" {
+		sweepCgroups(parent)
 	}
-	parent := filepath.Dir(own)
-	if own == mount {
-		parent = own
-	} else if os.Geteuid() == 0 {
-		mark := make([]byte, 4)
-		_, trusted := unix.Getxattr(parent, "trusted.delegate", mark)
-		if _, user := unix.Getxattr(parent, "user.delegate", mark); trusted != nil && user != nil {
-			return ""
-		}
-	}
-	if unix.Access(filepath.Join(parent, "cgroup.procs"), unix.W_OK) != nil || unix.Access(parent, unix.W_OK) != nil {
-		return ""
-	}
-	sweepCgroups(parent)
 	return parent
-}
-
-// ownCgroup is where version 2 is mounted, and the directory of this process's group.
-func ownCgroup() (mount, own string) {
-	groups, _ := os.ReadFile("/proc/self/cgroup")
-	path := ""
-	for line := range strings.Lines(string(groups)) {
-		if p, ok := strings.CutPrefix(line, "0::"); ok {
-			path = strings.TrimSpace(p)
-		}
-	}
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil || path == "" {
-		return "", ""
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		mounted, fs, _ := strings.Cut(lines.Text(), " - ")
-		fields := strings.Fields(mounted) // id, parent, device, root, mount point, ...
-		if !strings.HasPrefix(fs, "cgroup2 ") || len(fields) < 5 {
-			continue
-		}
-		if rel, err := filepath.Rel(fields[3], path); err == nil && !strings.HasPrefix(rel, "..") {
-			return fields[4], filepath.Join(fields[4], rel)
-		}
-	}
-	return "", ""
 }
 
 // sweepCgroups removes the groups of hosts that were killed. Those that are in use stay.
