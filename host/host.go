@@ -31,7 +31,7 @@ type Config struct {
 	Early       Early             // when pieces of an input may reach a plugin; if zero, EarlyDecided
 	Definitions Definitions       // what becomes of tools whose definitions seem to speak to the model; if zero, DefinitionsWarn
 	Transform   *Transform        // host-wide display and transcript policy, tried before the tools' own views; if nil, none
-	Keys        [][]byte          // suspension keys of 32 bytes, newest first; if empty, one is made in StateDir at the first suspension
+	Keys        [][]byte          // suspension keys of 32 bytes, newest first; if empty, one is made in StateDir at the first suspension. Once they are loaded, Linux keeps others of this user from looking into the process (T57)
 	Tracer      Tracer            // receives spans; if nil, none are made
 	Eager       bool              // if true, Open waits until every plugin is ready or failed; if false, a plugin is asked for its tools when they are first needed
 	Logger      *slog.Logger      // the host's log and the plugins'; if nil, discards
@@ -110,6 +110,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	if err != nil {
 		return nil, &Error{Op: "open", Code: InvalidConfig, Err: err}
 	}
+	dir.NoDump = true // from when the keys are loaded (T57)
 	lim := cfg.Limits.withDefaults()
 	launcher := launch.New(launch.Config{Parallel: lim.Starts, Logger: log, Hide: hiddenDirs(dir), Keep: state.Binaries})
 	h := &Host{cfg: cfg, lim: lim, launcher: launcher, rules: rules, state: dir}
