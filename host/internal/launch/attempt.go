@@ -101,7 +101,7 @@ func (a *attempt) negotiate() error {
 	case err == nil:
 		return nil
 	case a.env == nil: // not even runner was called
-		return &failure{cause: CauseSystem, err: fmt.Errorf("the host's temporary directory: %w", err)}
+		return &failure{cause: CauseSystem, err: fmt.Errorf("the host's temporary directory: %w; set TMPDIR to another one", err)}
 	default:
 		return &failure{cause: CauseHandshake, err: fmt.Errorf("handshake: %w", err)}
 	}

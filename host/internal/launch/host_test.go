@@ -54,6 +54,10 @@ func runHost(role string, args []string) {
 		}() // ends with the process
 		fmt.Println("ready")
 		select {}
+	case "recycle":
+		recycle(l, run(conforming...), dir)
+	case "temp read-only", "temp noexec", "temp missing":
+		startWithoutTemp(l, strings.TrimPrefix(role, "temp "), dir)
 	case "ctrl-c":
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, syscall.SIGINT)
