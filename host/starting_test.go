@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -343,13 +344,17 @@ func TestS3_OrdinaryProgramsWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	temp := t.TempDir()
-	for k, v := range map[string]string{"SSL_CERT_FILE": ca, "TMPDIR": temp, "HOME": "/home/somebody", "LANG": "de_DE.UTF-8", "NO_PROXY": "127.0.0.1", "SECRET": "s"} {
+	for k, v := range map[string]string{"SSL_CERT_FILE": ca, "TMPDIR": temp, "HOME": "/home/somebody", "LANG": "de_DE.UTF-8", "NO_PROXY": "127.0.0.1", "SECRET_OF_THE_HOST": "hush"} {
 		t.Setenv(k, v)
 	}
-	h := open(t, host.Config{}, self("more", "more"))
+	log := &syncBuffer{}
+	h := open(t, host.Config{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}, self("more", "more"))
 	res := call(t, h, "surroundings", `{"text":"`+site.URL+`"}`)
 	if got, want := string(res.Output), `"hello, 0 bytes, home /home/somebody, lang de_DE.UTF-8"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := log.String(); !strings.Contains(got, "SECRET_OF_THE_HOST") || strings.Contains(got, "hush") {
+		t.Errorf("the log names no variable that was left out, or shows its value: %s", got)
 	}
 }
 
