@@ -44,6 +44,10 @@ func TestReadmeExamplesRun(t *testing.T) {
 	t.Run("agent", func(t *testing.T) {
 		contains(t, run(t, dir, "bin/agent", "bin/plugins"), "offer wordcount: ", `writes {"te`, `approve wordcount {"text": "one two three"}`, `the model reads {"words":3}`)
 	})
+	t.Run("doctor", func(t *testing.T) { // A3
+		contains(t, run(t, dir, "bin/toolhost", "doctor", "bin/plugins/toolplugin-wordcount", "--input", `wordcount={"text":"one two"}`),
+			"ok       call ", "ok       hard-kill ", "ok       stop ", "ok       leak ")
+	})
 	t.Run("configuration", func(t *testing.T) {
 		contains(t, run(t, dir, "bin/toolhost", "--config", "toolhost.yaml", "list"), "weather", "webfetch")
 		contains(t, run(t, dir, "bin/toolhost", "--config", "toolhost.yaml", "describe", "fetch"), "webfetch")

@@ -30,34 +30,61 @@ const (
 	broken = "broken"
 )
 
+const doctorLong = `Check what this machine offers, the directories, the configuration, and why each
+entry of the plugin directories is a plugin or none. No plugin is started.
+
+With a BINARY, check that plugin instead. It is STARTED, by hand and through a host,
+stopped, killed, and its tools are CALLED: those that say that they are read-only or
+idempotent and do not say that they reach an open world, those that --input names, and
+with --unsafe all. Inputs are the tool's examples, or made up. Settings, arguments,
+environment, sandbox and limits are those of the plugin in the configuration whose
+path it is.
+
+Exits 8 if something is broken.`
+
 func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "doctor",
-		Short: "Check this machine, the directories and the plugins; starts no plugin",
-		Long: `Check what this machine offers, the directories, the configuration, and why each
-entry of the plugin directories is a plugin or none. Exits 8 if something is
-broken. No plugin is started.`,
-		Args: wants(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			findings, err := a.examine()
-			if err != nil {
-				return err
+	var exam exam
+	cmd := &cobra.Command{
+		Use:   "doctor [BINARY]",
+		Short: "Check this machine and the plugins; or start one plugin and check it",
+		Long:  doctorLong,
+		Example: `  toolhost doctor
+  toolhost doctor bin/plugins/toolplugin-weather
+  toolhost doctor ./toolplugin-notes --input 'search={"text":"milk"}'`,
+		Args: wants(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return a.conform(cmd.Context(), args[0], exam)
 			}
-			count := 0
-			for _, f := range findings {
-				if f.State == broken {
-					count++
-				}
+			if exam.any() {
+				return usagef("doctor: --input, --unsafe and --check are for a BINARY")
 			}
-			if err := a.findings(findings, count == 0); err != nil {
-				return err
-			}
-			if count > 0 {
-				return &brokenError{count}
-			}
-			return nil
+			return a.checkup()
 		},
 	}
+	exam.define(cmd.Flags())
+	return cmd
+}
+
+// checkup looks at everything and starts nothing.
+func (a *app) checkup() error {
+	findings, err := a.examine()
+	if err != nil {
+		return err
+	}
+	count := 0
+	for _, f := range findings {
+		if f.State == broken {
+			count++
+		}
+	}
+	if err := a.findings(findings, count == 0); err != nil {
+		return err
+	}
+	if count > 0 {
+		return &brokenError{count}
+	}
+	return nil
 }
 
 func (a *app) findings(list []finding, ok bool) error {

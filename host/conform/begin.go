@@ -114,13 +114,9 @@ func (r *run) manifest(ctx context.Context) finding {
 		return failed("", "%v", err)
 	}
 	first := g.status()
-	bad, broken := r.badExamples(ctx, g), first.BadTools
 	g.close()
-	switch {
-	case len(broken) > 0:
-		return failed("correct the definition; toolhost lint lists all of them", "tool %s is refused: %s", broken[0].ID, broken[0].Reason)
-	case len(bad) > 0:
-		return failed("correct inputExamples or inputSchema", "%s", join(bad))
+	if bad := first.BadTools; len(bad) > 0 { // a schema that is none, an example that its schema refuses, ...
+		return failed("correct the definition; toolhost lint lists all of them", "tool %s is refused: %s", bad[0].ID, bad[0].Reason)
 	}
 	const same = "describe the same tools in the same order at every start: no times, no random values, no maps"
 	for _, state := range []string{"manifest", "manifest2"} {
@@ -142,19 +138,6 @@ func (r *run) manifest(ctx context.Context) finding {
 	return f
 }
 
-// badExamples returns the examples that their tool's own schema refuses. None reaches the plugin.
-func (r *run) badExamples(ctx context.Context, g *rig) (bad []string) {
-	for t := range g.Tools() {
-		for i, x := range t.Examples {
-			err := r.accepts(ctx, g, Call{Tool: t.Name, Input: x})
-			if code, _ := host.CodeOf(err); code == host.InvalidInput || code == host.TooLarge {
-				bad = append(bad, fmt.Sprintf("inputExamples/%d of %s: %v", i, t.ID, err))
-			}
-		}
-	}
-	return bad
-}
-
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -168,5 +151,5 @@ func join(list []string) string {
 	if len(list) > most {
 		list = append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
 	}
-	return strings.Join(list, "; ")
+	return strings.Join(list, ", ")
 }

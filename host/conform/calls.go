@@ -13,7 +13,7 @@ import (
 // call makes one plain call of every tool that may be called.
 func (r *run) call(ctx context.Context) finding {
 	if len(r.targets) == 0 {
-		return r.uncalled()
+		return r.uncalled.finding()
 	}
 	var worst *finding
 	for _, t := range r.targets {
@@ -25,8 +25,8 @@ func (r *run) call(ctx context.Context) finding {
 		return *worst
 	}
 	f := okay("%s answered", count(len(r.targets), "tool"))
-	if len(r.left) > 0 {
-		f.detail += "; not called: " + join(r.left)
+	if left := r.uncalled.String(); left != "" {
+		f.detail += "; not called, because " + left
 	}
 	return f
 }
@@ -86,7 +86,7 @@ func (r *run) noise(ctx context.Context) finding {
 		return failed("print less: beyond 1,000 lines that wait, a host drops them", "%d lines of output and log for %s, %d of them dropped", lines, count(calls, "call"), dropped)
 	}
 	if calls == 0 {
-		return skip("%s of output at the start; no tool to call", count(int(printed), "line"))
+		return r.without()
 	}
 	return okay("%s of output in %s, with a host that reads slowly", count(int(printed), "line"), count(calls, "call"))
 }
@@ -139,7 +139,8 @@ func (r *run) oddInputs(ctx context.Context, g *rig, t *target) (list []Call) {
 
 // slow gives calls hardly any time.
 func (r *run) slow(ctx context.Context) finding {
-	if len(r.targets) == 0 {
+	list := r.running()
+	if len(list) == 0 {
 		return r.without()
 	}
 	g, err := r.fresh(ctx, nil)
@@ -149,10 +150,7 @@ func (r *run) slow(ctx context.Context) finding {
 	defer g.close()
 	pid, late := g.status().PID, 0
 	const remedy = "heed the context that Execute gets, and keep nothing locked while waiting"
-	for _, t := range r.targets {
-		if !t.answered && !t.late {
-			continue
-		}
+	for _, t := range list {
 		for _, limit := range []time.Duration{time.Millisecond, t.took / 4, t.took / 2} {
 			limit = min(max(limit, time.Millisecond), time.Second)
 			begin := time.Now()

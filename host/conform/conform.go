@@ -108,12 +108,14 @@ var checks = []struct {
 
 // run is one run of the checks.
 type run struct {
-	cfg     Config
-	dir     string // of all files
-	hosts   int    // opened so far
-	report  *Report
-	targets []*target // the tools that may be called; set by start
-	left    []string  // which ones may not, and why
+	cfg    Config
+	dir    string // of all files
+	hosts  int    // opened so far
+	report *Report
+
+	// Set by start:
+	targets  []*target // the tools that may be called
+	uncalled uncalled
 }
 
 // finding is what a check found.

@@ -5,7 +5,7 @@
 //
 //	by-hand    run without a host it ends by itself and says what it is; with another host's cookie it refuses
 //	start      it starts, shakes hands and describes itself in time
-//	manifest   it describes itself the same at every start; no tool is refused; its examples are valid
+//	manifest   it describes itself the same at every start; no tool is refused
 //	call       every tool answers a plain call, as its output schema says
 //	noise      its output is bounded, and a host that reads its log slowly is served all the same
 //	panic      inputs at the edges of the schemas, and the tools' own failures, leave the process alive

@@ -13,12 +13,7 @@ import (
 // cancel cancels calls in the middle. That they end in the plugin too shows when it is stopped: an SDK waits for
 // what runs.
 func (r *run) cancel(ctx context.Context) finding {
-	var list []*target
-	for _, t := range r.targets {
-		if t.answered || t.late {
-			list = append(list, t)
-		}
-	}
+	list := r.running()
 	if len(list) == 0 {
 		return r.without()
 	}
@@ -146,12 +141,11 @@ func honest(err error) error {
 
 // stop tells the plugin to end, idle and in the middle of calls, and looks what is left of it.
 func (r *run) stop(ctx context.Context) finding {
-	for _, busy := range []bool{false, true} {
-		if f := r.stopOnce(ctx, busy); f.state != OK || busy {
-			return f
-		}
+	f := r.stopOnce(ctx, false)
+	if f.state == OK && len(r.running()) > 0 {
+		return r.stopOnce(ctx, true)
 	}
-	return okay("")
+	return f
 }
 
 func (r *run) stopOnce(ctx context.Context, busy bool) finding {
@@ -161,8 +155,8 @@ func (r *run) stopOnce(ctx context.Context, busy bool) finding {
 	}
 	defer g.close()
 	var calls, begun sync.WaitGroup
-	for _, t := range r.targets {
-		if busy && (t.answered || t.late) {
+	for _, t := range r.running() {
+		if busy {
 			begun.Add(1)
 			calls.Go(func() { // ends with the host at the latest
 				begun.Done()

@@ -46,19 +46,23 @@ func long(schema json.RawMessage, n int) json.RawMessage {
 type maker struct {
 	all    bool    // optional properties too
 	text   string  // of strings that may be anything; if empty, a word
-	once   bool    // only in the first of them
+	once   bool    // only in the first that may be so long
 	number float64 // of numbers that may be anything; if zero, the least
 	items  int     // of lists that may be of any length
 	null   bool    // where null is allowed
 	used   bool
+	values int // made so far
 	root   node
 }
 
 // node is a schema that is read.
 type node map[string]json.RawMessage
 
-// maxNesting ends schemas that contain themselves.
-const maxNesting = 12
+// maxNesting and maxValues end schemas that contain themselves.
+const (
+	maxNesting = 12
+	maxValues  = 20_000
+)
 
 func makeInput(schema json.RawMessage, m maker) json.RawMessage {
 	if json.Unmarshal(schema, &m.root) != nil {
@@ -72,7 +76,10 @@ func makeInput(schema json.RawMessage, m maker) json.RawMessage {
 }
 
 func (m *maker) value(s node, depth int) any {
-	s = m.resolve(s, depth)
+	if m.values++; m.values > maxValues {
+		return nil
+	}
+	s = m.resolve(s)
 	var list []json.RawMessage
 	for _, key := range []string{"const", "default"} {
 		if v, ok := s[key]; ok && (key == "const" || m.text == "" && m.number == 0) {
@@ -104,7 +111,7 @@ func (m *maker) value(s node, depth int) any {
 }
 
 // resolve follows local references and takes the first alternative.
-func (m *maker) resolve(s node, depth int) node {
+func (m *maker) resolve(s node) node {
 	for range maxNesting {
 		var ref string
 		var list []node
@@ -223,10 +230,10 @@ func (m *maker) str(s node) string {
 		return v
 	}
 	text := "text"
-	if m.text != "" && !(m.once && m.used) {
+	least, most := int(number(s, "minLength", 0)), int(number(s, "maxLength", 1<<30))
+	if m.text != "" && !(m.once && (m.used || most < len(m.text))) {
 		text, m.used = m.text, true
 	}
-	least, most := int(number(s, "minLength", 0)), int(number(s, "maxLength", 1<<30))
 	if n := len([]rune(text)); n < least {
 		text += strings.Repeat("x", min(least, 1<<20)-n)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/host"
@@ -28,10 +29,10 @@ func (r *run) find(ctx context.Context, g *rig) {
 		switch {
 		case r.cfg.Unsafe, len(given) > 0:
 		case !harmless:
-			r.left = append(r.left, t.ID+" says neither that it is read-only nor that it is idempotent")
+			r.uncalled.changing = append(r.uncalled.changing, t.ID)
 			continue
 		case isTrue(t.Annotations.OpenWorld):
-			r.left = append(r.left, t.ID+" reaches an open world")
+			r.uncalled.open = append(r.uncalled.open, t.ID)
 			continue
 		}
 		c := &target{tool: t, calls: given, madeUp: r.cfg.Unsafe || harmless && !isTrue(t.Annotations.OpenWorld)}
@@ -45,7 +46,7 @@ func (r *run) find(ctx context.Context, g *rig) {
 			}
 		}
 		if len(c.calls) == 0 {
-			r.left = append(r.left, fmt.Sprintf("%s: no input is known that it takes (%v)", t.ID, why))
+			r.uncalled.unknown = append(r.uncalled.unknown, fmt.Sprintf("%s (%v)", t.ID, why))
 			continue
 		}
 		r.targets = append(r.targets, c)
@@ -97,6 +98,16 @@ func (r *run) answering() (list []*target) {
 	return list
 }
 
+// running returns those, and the tools whose plain call was still running in time.
+func (r *run) running() (list []*target) {
+	for _, t := range r.targets {
+		if t.answered || t.late {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
 // without is the finding of a check that has no tool to call.
 func (r *run) without() finding {
 	if len(r.targets) > 0 {
@@ -105,12 +116,36 @@ func (r *run) without() finding {
 	return skip("no tool is called; see the check call")
 }
 
-// uncalled says that no tool may be called, and why.
-func (r *run) uncalled() finding {
-	if len(r.left) == 0 {
+// uncalled are the tools that may not be called.
+type uncalled struct {
+	changing, open, unknown []string
+}
+
+// String says which, and why; empty if there are none.
+func (u uncalled) String() string {
+	var parts []string
+	for _, p := range []struct {
+		tools []string
+		why   string
+	}{
+		{u.changing, "not said to be read-only or idempotent"},
+		{u.open, "said to reach an open world"},
+		{u.unknown, "no input is known that is valid"},
+	} {
+		if len(p.tools) > 0 {
+			parts = append(parts, p.why+": "+join(p.tools))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// finding is that of the check call if no tool may be called.
+func (u uncalled) finding() finding {
+	why := u.String()
+	if why == "" {
 		return skip("it has no tools")
 	}
-	return finding{Skipped, "no tool may be called: " + join(r.left), "give inputs (Config.Calls, --input), or call everything (Config.Unsafe, --unsafe)"}
+	return finding{Skipped, "no tool may be called; " + why, "give inputs (Config.Calls, --input), or call everything (Config.Unsafe, --unsafe)"}
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }

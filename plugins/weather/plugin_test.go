@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/conform"
 	"github.com/toolhost/toolhost/plugins/internal/upstream"
 	"github.com/toolhost/toolhost/pluginsdk/plugintest"
 )
@@ -179,5 +180,18 @@ func TestBinary_SeesEachDelta(t *testing.T) {
 	var report Report
 	if err := json.Unmarshal(res.Output, &report); err != nil || report.Place.Name != "Berlin" || len(report.Daily) != 3 {
 		t.Errorf("output %s, error %v", res.Output, err)
+	}
+}
+
+// TestA3_Conform holds the real binary to what a host expects, against the recorded services.
+func TestA3_Conform(t *testing.T) {
+	s := newService(t)
+	settings, err := json.Marshal(Settings{OpenMeteo: s.url + upstream.OpenMeteoPath, Geocoding: s.url + upstream.GeocodingPath})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := plugintest.Config{Settings: settings, Unsafe: true}.Conform(t, plugintest.Build(t, ".", "weather"))
+	if c, _ := report.Check("call"); c.State != conform.OK {
+		t.Errorf("the tool was not called: %+v", c)
 	}
 }

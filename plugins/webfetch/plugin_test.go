@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/conform"
 	"github.com/toolhost/toolhost/plugins/internal/upstream"
 	"github.com/toolhost/toolhost/plugins/webfetch/internal/fetch"
 	"github.com/toolhost/toolhost/pluginsdk/plugintest"
@@ -217,5 +218,20 @@ func TestBinary_BadSettings(t *testing.T) {
 	var he *host.Error
 	if !errors.As(err, &he) || he.Code == host.ToolFailed {
 		t.Errorf("a call: %v", err)
+	}
+}
+
+// TestA3_Conform holds the real binary to what a host expects, against recorded pages.
+func TestA3_Conform(t *testing.T) {
+	base, settings := recorded(t, upstream.Handler())
+	raw, err := json.Marshal(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := plugintest.Config{
+		Settings: raw, Unsafe: true, Calls: []conform.Call{{Tool: "webfetch", Input: input(t, fetch.Input{URL: base + upstream.PagesPath + "/large"})}},
+	}.Conform(t, plugintest.Build(t, ".", "webfetch"))
+	if c, _ := report.Check("call"); c.State != conform.OK {
+		t.Errorf("the tool was not called: %+v", c)
 	}
 }

@@ -7,6 +7,9 @@
 //		...
 //	}
 //
+// [Conform] runs the checks of a built plugin that toolhost doctor BINARY runs: noise, crashes, huge inputs,
+// cancelling, stopping, leaks.
+//
 // Everything that a helper here starts is stopped and joined when the test ends.
 package plugintest
 
@@ -24,6 +27,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/conform"
 	"github.com/toolhost/toolhost/pluginsdk"
 	"github.com/toolhost/toolhost/proto/wire"
 )
@@ -32,9 +36,12 @@ import (
 type Config struct {
 	Settings json.RawMessage // the plugin's settings; if empty, none
 	Limits   host.Limits     // zero fields are the host's defaults
+	Args     []string        // of a real process
 	Env      []string        // of a real process, K=V
 	Sandbox  host.Sandbox    // of a real process; if zero, the host's default
 	Tracer   host.Tracer     // receives the host's spans; if nil, none are made
+	Calls    []conform.Call  // of Conform: inputs to use; they allow their tools to be called
+	Unsafe   bool            // of Conform: call every tool, also those that may change something
 }
 
 // Open runs tools in memory with the zero Config.
@@ -71,7 +78,7 @@ func Binary(t testing.TB, path string) *host.Host {
 // Binary runs the plugin binary at path as a real process.
 func (c Config) Binary(t testing.TB, path string) *host.Host {
 	t.Helper()
-	return c.host(t, host.Plugin{Path: path, Settings: c.Settings, Env: c.Env, Sandbox: c.Sandbox})
+	return c.host(t, host.Plugin{Path: path, Args: c.Args, Settings: c.Settings, Env: c.Env, Sandbox: c.Sandbox})
 }
 
 // Build builds the main package in dir (as go build understands it, from the test's working directory) and
