@@ -40,3 +40,14 @@ func TestSandbox(t *testing.T) {
 		}
 	}
 }
+
+// The example of docs/sandbox.md.
+func TestSandbox_Example(t *testing.T) {
+	got, err := Load("testdata/sandbox.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Plugins) != 3 || got.Plugins[1].Sandbox.Profile != host.ProfileStrict || got.Plugins[2].Sandbox.Memory != 256<<20 {
+		t.Errorf("%+v", got.Plugins)
+	}
+}

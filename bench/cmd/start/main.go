@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -43,6 +44,7 @@ func run(ctx context.Context, n int, weather, bareBin string, gate float64) erro
 		{name: "bare go-plugin gRPC", start: func(ctx context.Context) (func(), error) { return startBare(ctx, bareBin) }},
 		{name: "toolhost, sandbox none", start: func(ctx context.Context) (func(), error) { return startTool(ctx, weather, host.ProfileNone) }},
 		{name: "toolhost, sandbox default", start: func(ctx context.Context) (func(), error) { return startTool(ctx, weather, host.ProfileDefault) }},
+		{name: "toolhost, sandbox strict", start: func(ctx context.Context) (func(), error) { return startTool(ctx, weather, host.ProfileStrict) }},
 	}
 	for i := range n + 2 { // two to warm up
 		for _, v := range variants {
@@ -94,7 +96,11 @@ func startBare(ctx context.Context, bin string) (func(), error) {
 
 // startTool opens a host and makes a call that the weather plugin answers without an upstream: it refuses a latitude of 91.
 func startTool(ctx context.Context, bin string, profile host.Profile) (func(), error) {
-	h, err := host.Open(ctx, host.Config{Plugins: []host.Plugin{{Path: bin, Sandbox: host.Sandbox{Profile: profile}}}})
+	helper, err := filepath.Abs(filepath.Join(filepath.Dir(bin), "..", "toolhost-sandbox")) // as make build lays them
+	if err != nil {
+		return nil, err
+	}
+	h, err := host.Open(ctx, host.Config{SandboxHelper: helper, Plugins: []host.Plugin{{Path: bin, Sandbox: host.Sandbox{Profile: profile}}}})
 	if err != nil {
 		return nil, err
 	}

@@ -26,10 +26,7 @@ import (
 func runHost(role string, args []string) {
 	dir, mark := args[0], args[1]
 	if role == "no pidns" {
-		if err := os.WriteFile("/proc/sys/user/max_pid_namespaces", []byte("0"), 0); err != nil {
-			fmt.Println("skip", err)
-			return
-		}
+		forbid("pid")
 	}
 	l := New(Config{})
 	s := &sink{}
@@ -103,10 +100,7 @@ func runHost(role string, args []string) {
 		fmt.Println("ready")
 		select {}
 	case "no netns":
-		if err := os.WriteFile("/proc/sys/user/max_net_namespaces", []byte("0"), 0); err != nil {
-			fmt.Println("skip", err)
-			return
-		}
+		forbid("net")
 		spec := self(s, conforming...)
 		spec.Sandbox = helped()
 		spec.Sandbox.Settings.NoNetwork = true
@@ -119,6 +113,15 @@ func runHost(role string, args []string) {
 		}
 		fmt.Printf("%q\n", p.Uncovered())
 		l.Close()
+	case "no mntns":
+		forbid("mnt")
+		l.Close()
+		p, err := newPlace(dir)
+		if err != nil {
+			panic(err)
+		}
+		p.tryLandlock()
+		p.close()
 	case "no pidns", "user", "user no dump":
 		if role == "user no dump" {
 			setDumpable(0)
@@ -130,6 +133,14 @@ func runHost(role string, args []string) {
 		if role == "user no dump" {
 			fmt.Println("dumpable", dumpable())
 		}
+	}
+}
+
+// forbid forbids a kind of namespaces in the user namespace of this process.
+func forbid(kind string) {
+	if err := os.WriteFile("/proc/sys/user/max_"+kind+"_namespaces", []byte("0"), 0); err != nil {
+		fmt.Println("skip", err)
+		os.Exit(0)
 	}
 }
 

@@ -176,6 +176,18 @@ func (p place) tryAll() {
 	report("default from a copy", p.tryCopy(helped()))
 }
 
+// tryLandlock tries the list of paths where there are no mounts.
+func (p place) tryLandlock() {
+	s := Sandbox{Helper: os.Args[0], Settings: confine.Settings{Files: true, Read: []string{p.dir + "/in"}, Write: []string{p.dir + "/out"}}}
+	for _, w := range p.try(s, []trial{
+		{"read:" + p.dir + "/secret", "permission denied"}, {"read:" + p.dir + "/in/file", "read content"}, {"read:/etc/hostname", "permission denied"},
+		{"write:" + p.dir + "/in/new", "permission denied"}, {"write:" + p.dir + "/out/new", "done"}, {"write:/dev/null", "done"},
+		{"list:" + p.dir, "permission denied"}, {"list:/usr", "lib"}, {"status:NoNewPrivs", "1"},
+	}, 0) {
+		fmt.Println(w)
+	}
+}
+
 // tryCopy runs a private copy of the plugin, from the directory that is hidden but for the copies.
 func (p place) tryCopy(s Sandbox) (wrong []string) {
 	binary := p.dir + "/state/binaries/abc"
@@ -367,6 +379,21 @@ func TestSandbox_NamespaceRefused(t *testing.T) {
 	want := "start test: sandbox: network: a network namespace: no space left on device; with bestEffort: true in its sandbox it starts without\n" +
 		`["network: a network namespace: no space left on device"]` + "\n"
 	if got != want {
+		t.Error(got)
+	}
+}
+
+// Where mounts are refused, Landlock alone keeps the list of paths.
+func TestSandbox_LandlockAlone(t *testing.T) {
+	t.Parallel()
+	if _, err := confine.Landlock(); err != nil {
+		t.Skip("no Landlock here: ", err)
+	}
+	h := startHost(t, "no mntns", func(c *exec.Cmd) {
+		c.SysProcAttr.Cloneflags = cloneNewUser
+		c.SysProcAttr.UidMappings, c.SysProcAttr.GidMappings = mapSelf(os.Getuid()), mapSelf(os.Getgid())
+	})
+	if got := h.rest(t); got != "" {
 		t.Error(got)
 	}
 }
