@@ -94,7 +94,9 @@ func childStep(step string) (out string, err error) {
 		time.Sleep(time.Duration(n) * time.Millisecond)
 	case "hang": // deaf to everything
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
-		select {}
+		for { // select {} would be a deadlock to a runtime without cgo, and end the process
+			time.Sleep(time.Hour)
+		}
 	case "stdin": // the lifeline: returns when it ends
 		data, _ := io.ReadAll(os.Stdin)
 		return fmt.Sprintf("stdin ended after %d bytes", len(data)), nil
