@@ -124,7 +124,7 @@ func read(out []byte, dir string, errs []byte, results map[test]result) error {
 		r := results[t]
 		switch e.Action {
 		case "output":
-			if line := strings.TrimSpace(e.Output); line != "" && !strings.HasPrefix(line, "=== ") && len(r.output) < maxOutput {
+			if line := strings.TrimSpace(e.Output); line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- PASS") && len(r.output) < maxOutput {
 				r.output = append(r.output, line)
 			}
 		case "skip":
