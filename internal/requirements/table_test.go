@@ -66,13 +66,14 @@ func TestVerdict(t *testing.T) {
 {"Action":"output","Test":"TestB","Output":"  b_test.go:1: wrong\n"}
 {"Action":"fail","Test":"TestB"}
 {"Action":"run","Test":"TestHangs"}
+{"Action":"skip","Test":"TestSkip"}
 {"Action":"fail"}`
 	if err := read([]byte(out), "host", nil, results); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]verdict{}
 	for _, line := range []string{
-		"ok | x | host TestA", "part | x | host TestA,TestPart", "allowed | x | host TestPart,TestA | may skip: no kernel", "bad | x | host TestA,TestB | may skip: y",
+		"ok | x | host TestA", "part | x | host TestA,TestPart", "partly | x | host TestPart,TestA | may skip: no kernel", "skipped | x | host TestSkip,TestPart | may skip: no kernel", "not allowed | x | host TestSkip", "bad | x | host TestA,TestB | may skip: y",
 		"hangs | x | host TestHangs", "missing | x | host TestC", "reason | x | reason: windows",
 	} {
 		r, err := parseLine(line)
@@ -81,11 +82,11 @@ func TestVerdict(t *testing.T) {
 		}
 		v, notes := r.verdict(results)
 		got[r.id] = v
-		if (v == failed || v == skipped) != (len(notes) > 0) {
+		if (v == failed || v == skipped || r.id == "partly") != (len(notes) > 0) {
 			t.Errorf("%s: notes %q", r.id, notes)
 		}
 	}
-	want := map[string]verdict{"ok": passed, "part": failed, "allowed": skipped, "bad": failed, "hangs": failed, "missing": failed, "reason": unshown}
+	want := map[string]verdict{"ok": passed, "part": failed, "partly": passed, "skipped": skipped, "not allowed": failed, "bad": failed, "hangs": failed, "missing": failed, "reason": unshown}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
