@@ -78,11 +78,19 @@ func (r row) callCLI(t *testing.T, dir string) {
 		t.Errorf("stderr does not say %q:\n%s", r.words, stderr)
 	}
 	var got struct {
-		Error struct{ Code, Outcome, Message string }
+		Error struct {
+			Code, Outcome, Message string
+			Exit                   *struct {
+				Plugin string
+				Status *int
+			}
+		}
 	}
 	valid(t, []byte(asJSON), &got)
 	if e := got.Error; e.Code != r.code || e.Outcome != r.outcome || !strings.Contains(e.Message, r.words) {
 		t.Errorf("--json: %+v, want %s, %s, %q", e, r.code, r.outcome, r.words)
+	} else if dead := e.Code == "unavailable"; dead != (e.Exit != nil) || dead && (e.Exit.Plugin != r.plugin || e.Exit.Status == nil) { // C5
+		t.Errorf("--json: the evidence of a death: %s", asJSON)
 	}
 }
 
