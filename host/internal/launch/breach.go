@@ -22,7 +22,7 @@ func (e *Exit) breach(limits confine.Settings, used time.Duration, oom bool) boo
 		return false
 	}
 	switch cpu := time.Duration(limits.CPU) * time.Second; {
-	case e.Signal == "SIGSYS":
+	case limits.Syscalls && e.Signal == "SIGSYS":
 		e.Cause, e.Limit = CauseSyscall, "list of system calls"
 	case oom:
 		e.Cause, e.Limit = CauseMemory, "memory limit of "+size(limits.Memory)

@@ -8,9 +8,11 @@
 //
 // # Goroutines
 //
-// One for the launcher, locked to the OS thread that forks (K6). Four for a
-// process: one reads each of stdout and stderr, one delivers lines, one waits
-// for the end. gRPC has its own for the connection. A panic in one of ours is
+// One or two for the launcher, each locked to an OS thread that forks (K6): the
+// second, which root has, is where the host's state is hidden. Five for a process:
+// one reads each of stdout and stderr, one delivers lines, one waits for the end,
+// and one reads the report of the helper that makes its sandbox, if there is one,
+// and ends when that executes the plugin. gRPC has its own for the connection. A panic in one of ours is
 // caught, kills that process and is its [Exit.Fault] (H6).
 //
 // # What ends a process that the host leaves behind
@@ -21,6 +23,16 @@
 // says what of that the machine refused. A host that dies in the instant between
 // a fork and the child's request for the signal leaves that child to its lifeline.
 //
-// On disk it leaves nothing, but for one moment of a start: between the making and
-// the removal of go-plugin's directory. A host killed then leaves it, empty, in TMPDIR.
+// # Sandboxes
+//
+// A pid namespace and the hidden state are the fork's (K4, T42). Everything else of
+// a [Sandbox] is made by package confine, in a small program between the fork and
+// the plugin. What the machine refuses is reported, and refuses the start if it is
+// not optional. A death by a limit is named in [Exit.Limit] (S11, S12).
+//
+// # What is left on disk
+//
+// On disk a host leaves nothing, but for one moment of a start: between the making and
+// the removal of go-plugin's directory. A host killed then leaves it, empty, in TMPDIR;
+// and where control groups are in use, their empty directories, which the next removes.
 package launch

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -41,6 +42,7 @@ type forkRequest struct {
 	spec    Spec
 	env     []string
 	files   []*os.File
+	dir     string   // to start in; if empty, the thread's
 	hide    []string // to be hidden by the helper, and what of them to keep
 	keep    string
 	unhides error         // why the thread does not hide what it should
@@ -101,6 +103,11 @@ func (f *forker) threadFor(s Sandbox) *forkThread {
 	return f.hidden
 }
 
+// hides reports whether a directory is one that is hidden, or in one.
+func (f *forker) hides(dir string) bool {
+	return slices.ContainsFunc(f.hide, func(h string) bool { return within(dir, h) })
+}
+
 // close ends the threads; it waits no longer than 1 s for a fork that hangs, as
 // on a dead file server.
 func (f *forker) close() {
@@ -128,6 +135,11 @@ func (f *forker) close() {
 func (f *forker) start(ctx context.Context, spec Spec, env []string, files []*os.File) (child, error) {
 	r := forkRequest{spec: spec, env: env, files: files, cgroups: f.cgroups, reply: make(chan forkReply, 1)}
 	t := f.threadFor(spec.Sandbox)
+	if r.dir = spec.Dir; r.dir == "" && t != f.plain { // whose working directory does not follow the host's
+		if dir, err := os.Getwd(); err == nil && !f.hides(dir) {
+			r.dir = dir
+		}
+	}
 	if spec.Sandbox.Hide && t == f.plain {
 		r.hide, r.keep = f.hide, f.keep
 	}
@@ -167,7 +179,7 @@ func (r forkRequest) serve() (reply forkReply) {
 
 // attr is what every fork has.
 func (r forkRequest) attr() *os.ProcAttr {
-	return &os.ProcAttr{Dir: r.spec.Dir, Env: r.env, Files: withoutInherited(r.files), Sys: sysAttr()}
+	return &os.ProcAttr{Dir: r.dir, Env: r.env, Files: withoutInherited(r.files), Sys: sysAttr()}
 }
 
 func (r forkRequest) argv() []string { return append([]string{r.spec.Path}, r.spec.Args...) }

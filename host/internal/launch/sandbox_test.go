@@ -172,8 +172,31 @@ func (p place) tryAll() {
 	temp := helped()
 	temp.Settings.PrivateTemp, temp.Set = true, []string{"TMPDIR=/tmp"}
 	report("private temp", p.try(temp, []trial{{"temp:private", "/tmp/private "}, {"read:" + p.dir + "/secret", "no such file"}}, 0))
+	report("host that changed its directory", p.tryDirectory())
 	report("strict from a copy", p.tryCopy(strictSandbox()))
 	report("default from a copy", p.tryCopy(helped()))
+}
+
+// tryDirectory starts two plugins, and the host changes its working directory in between.
+func (p place) tryDirectory() (wrong []string) {
+	l := New(Config{Hide: []string{p.dir + "/state"}, Keep: "binaries"})
+	defer l.Close()
+	for _, want := range []string{p.dir + "/in", p.dir + "/out"} {
+		spec := self(nil, conforming...)
+		spec.Sandbox = helped()
+		if err := os.Chdir(want); err != nil {
+			return []string{err.Error()}
+		}
+		proc, err := l.Start(context.Background(), spec)
+		if err != nil {
+			return []string{err.Error()}
+		}
+		if got, err := ask(proc, "dir"); err != nil || got != want {
+			wrong = append(wrong, fmt.Sprintf("directory %q, want %s: %v", got, want, err))
+		}
+		proc.Kill()
+	}
+	return wrong
 }
 
 // tryLandlock tries the list of paths where there are no mounts.
