@@ -22,6 +22,9 @@
 // namespace, whose end is the end of every descendant (K4). [Process.Uncovered]
 // says what of that the machine refused. A host that dies in the instant between
 // a fork and the child's request for the signal leaves that child to its lifeline.
+// On Windows it is a job object, into which the plugin is born (P3). On macOS there
+// is the lifeline and nothing else: kqueue would tell a parent of its children's end, not a child
+// of its parent's.
 //
 // # Sandboxes
 //

@@ -59,6 +59,7 @@ type forkReply struct {
 // child is a process that was just forked.
 type child struct {
 	proc      *os.Process
+	family    family
 	uncovered []string
 	group     *cgroup
 	report    *os.File // of the helper that makes the sandbox; nil if there is none
@@ -177,11 +178,6 @@ func (r forkRequest) serve() (reply forkReply) {
 	return reply
 }
 
-// attr is what every fork has.
-func (r forkRequest) attr() *os.ProcAttr {
-	return &os.ProcAttr{Dir: r.dir, Env: r.env, Files: withoutInherited(r.files), Sys: sysAttr()}
-}
-
 func (r forkRequest) argv() []string { return append([]string{r.spec.Path}, r.spec.Args...) }
 
 // execFailure says what an error of StartProcess means. Inspect has found the
@@ -205,7 +201,7 @@ func execFailure(path string, err error) error {
 		}
 	case errors.Is(err, fs.ErrPermission):
 		cause, words = CauseNotExecutable, "it must not be executed"
-	case errno == syscall.ENOEXEC:
+	case errno == errExecFormat:
 		cause, words = CauseArchitecture, "it is no program for this system"
 	}
 	return &failure{cause: cause, err: fmt.Errorf("%s: %w", words, errno)}

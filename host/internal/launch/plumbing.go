@@ -27,13 +27,13 @@ func newPlumbing(overLoopback bool) (*plumbing, error) {
 		p.closeHost()
 		return nil, err
 	}
-	stdin, lifeline, err := os.Pipe()
+	stdin, lifeline, err := lifelinePipe()
 	if err != nil {
 		return fail(err)
 	}
 	p.lifeline, p.files = lifeline, append(p.files, stdin)
 	for _, end := range []**os.File{&p.stdout, &p.stderr} {
-		r, w, err := os.Pipe()
+		r, w, err := outputPipe()
 		if err != nil {
 			return fail(err)
 		}

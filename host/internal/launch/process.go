@@ -31,6 +31,7 @@ const (
 type Process struct {
 	l        *Launcher // nil if attached, and so are the next three
 	proc     *os.Process
+	family   family
 	lifeline *os.File
 	out      *output
 	name     string
@@ -129,6 +130,7 @@ func newProcess(l *Launcher, spec Spec, child child, pipes *plumbing, host greet
 	p := &Process{
 		l:         l,
 		proc:      child.proc,
+		family:    child.family,
 		lifeline:  pipes.lifeline,
 		name:      spec.Name,
 		pid:       child.proc.Pid,
@@ -252,7 +254,7 @@ func (p *Process) signalGroup() {
 	defer p.mu.Unlock()
 	if p.proc != nil && !p.reaped {
 		p.killed = true
-		killGroup(p.proc)
+		p.family.kill(p.proc)
 	}
 }
 
@@ -278,9 +280,10 @@ func (p *Process) awaitEnd() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	killGroup(p.proc)
+	p.family.kill(p.proc)
 	state, err := p.proc.Wait()
 	p.reaped = true
+	defer p.family.close()
 	close(p.gone)
 	if err != nil { // somebody else reaped our child
 		p.exit.Status = -1
@@ -288,7 +291,7 @@ func (p *Process) awaitEnd() {
 		return
 	}
 	reapAdopted(p.pid)
-	p.exit.Status, p.exit.Signal, p.exit.PeakRSS = describe(state)
+	p.exit.Status, p.exit.Signal, p.exit.PeakRSS = p.family.describe(state)
 	p.used = state.UserTime() + state.SystemTime()
 	p.exit.Killed = p.killed && (p.exit.Signal == "SIGKILL" || p.exit.Signal == "SIGTERM")
 }

@@ -4,8 +4,8 @@ package launch
 
 import (
 	"errors"
-	"os"
 	"runtime"
+	"slices"
 
 	"github.com/toolhost/toolhost/internal/confine"
 )
@@ -14,18 +14,20 @@ func hidesByThread() bool { return false }
 
 func hideFromThread([]string, string) error { return errors.ErrUnsupported }
 
-// fork makes a process. Of a sandbox there is nothing on this system but the environment and the working
-// directory.
-func (r forkRequest) fork() (c child, err error) {
-	s := &r.spec.Sandbox
-	for _, setting := range wanted(s.Settings) {
-		if err := s.lacks(&c, confine.Miss{Setting: setting, Mechanism: runtime.GOOS, Why: "no mechanism on this system yet"}); err != nil {
-			return c, err
+// lacking notes what of a sandbox this system does not give, which is all but the environment, the working
+// directory and what is named; or it refuses the start.
+func (r forkRequest) lacking(c *child, gives ...string) error {
+	wanted := wanted(r.spec.Sandbox.Settings)
+	if len(r.hide) > 0 {
+		wanted = append(wanted, confine.State)
+	}
+	for _, setting := range wanted {
+		if slices.Contains(gives, setting) {
+			continue
+		}
+		if err := r.spec.Sandbox.lacks(c, confine.Miss{Setting: setting, Mechanism: runtime.GOOS, Why: "no mechanism on this system yet"}); err != nil {
+			return err
 		}
 	}
-	if s.PID {
-		c.uncovered = append(c.uncovered, notCovered()...)
-	}
-	c.proc, err = os.StartProcess(r.spec.Binary, r.argv(), r.attr())
-	return c, err
+	return nil
 }

@@ -15,11 +15,6 @@ const (
 // it and it cannot reach the terminal (K7, S5).
 func sysAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-func notCovered() []string {
-	return []string{"no parent-death signal on this system: a plugin that does not read its lifeline survives a killed host",
-		"no pid namespaces on this system: a descendant that leaves the plugin's group survives it"}
-}
-
 // awaitZombie returns when a child of ours has ended. It does not reap it.
 func awaitZombie(pid int) {
 	const pPID, wExited, wNoWait = 1, 0x4, 0x20 // sys/wait.h

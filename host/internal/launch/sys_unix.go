@@ -17,7 +17,14 @@ import (
 // inheritsConn is true where a child can inherit a connection.
 const inheritsConn = true
 
-const errTextBusy = syscall.ETXTBSY
+const (
+	errTextBusy   = syscall.ETXTBSY
+	errExecFormat = syscall.ENOEXEC
+)
+
+func lifelinePipe() (r, w *os.File, err error) { return os.Pipe() }
+
+func outputPipe() (r, w *os.File, err error) { return os.Pipe() }
 
 // pair makes the connection: one end for the host, one for the child.
 func (p *plumbing) pair() error {
@@ -37,6 +44,11 @@ func (p *plumbing) pair() error {
 	p.conn, err = net.FileConn(ours) // a copy
 	ours.Close()
 	return err
+}
+
+// attr is what every fork has.
+func (r forkRequest) attr() *os.ProcAttr {
+	return &os.ProcAttr{Dir: r.dir, Env: r.env, Files: withoutInherited(r.files), Sys: sysAttr()}
 }
 
 // withoutInherited extends the child's descriptors so that those which the host
@@ -64,8 +76,11 @@ func withoutInherited(files []*os.File) []*os.File {
 	return out
 }
 
-// killGroup sends SIGKILL to a process that is not reaped, and to its group.
-func killGroup(proc *os.Process) {
+// family is a process and its descendants: a process group, which has the process's id.
+type family struct{}
+
+// kill sends SIGKILL to a process that is not reaped, and to its group.
+func (family) kill(proc *os.Process) {
 	_ = syscall.Kill(-proc.Pid, syscall.SIGKILL)
 	_ = proc.Kill() // if it left the group of its own making
 }
@@ -87,7 +102,7 @@ func reapAdopted(pgid int) {
 func terminate(proc *os.Process) { _ = proc.Signal(syscall.SIGTERM) }
 
 // describe takes a state apart: status (-1 for a signal), signal, peak size.
-func describe(state *os.ProcessState) (status int, signal string, peak int64) {
+func (family) describe(state *os.ProcessState) (status int, signal string, peak int64) {
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		signal = unix.SignalName(ws.Signal())
 		if signal == "" {
@@ -99,6 +114,8 @@ func describe(state *os.ProcessState) (status int, signal string, peak int64) {
 	}
 	return state.ExitCode(), signal, peak
 }
+
+func (family) close() {}
 
 // take reads what is in the pipe, or waits for it. n bytes were counted in s.
 func (o *output) take(s *stream, buf []byte) (n int, err error) {
