@@ -145,7 +145,7 @@ func (r *run) freeSlot() {
 
 // open begins the call on a process that is ready, starting one if need be.
 func (r *run) open(ctx context.Context, open *pb.Open) (*attempt, error) {
-	proc, err := r.entry.plugin.acquire(ctx)
+	proc, err := r.entry.plugin.acquire(ctx, r.entry)
 	if err != nil {
 		return nil, r.startError(ctx, err)
 	}
@@ -323,6 +323,7 @@ func (a *attempt) flush(ctx context.Context, lastLog uint64) {
 // done ends the attempt after its outcome.
 func (a *attempt) done() {
 	a.proc.completed.Store(true)
+	a.proc.program.good.Store(true)
 	a.call.Close()
 	a.proc.leave()
 }

@@ -191,6 +191,9 @@ func (r *run) lookup(ctx context.Context) error {
 		}
 		return r.fail(NotFound, NotStarted, fmt.Errorf("the tool is not active in this call; %s", active))
 	}
+	if err := r.entry.compiled(); err != nil { // it was compiled before, so it can be
+		return r.fail(Internal, NotStarted, err)
+	}
 	return nil
 }
 
@@ -357,10 +360,8 @@ func (e *timeoutError) Is(target error) bool { return target == context.Deadline
 // its tools by plugin/id; else nil.
 func (h *Host) failed(name string) error {
 	name, _, _ = strings.Cut(name, "/")
-	for _, p := range h.plugins {
-		if p.cfg.Name == name && p.manifest.Load() == nil {
-			return p.lastError()
-		}
+	if p := h.plugin(name); p != nil && p.manifest.Load() == nil {
+		return p.lastError()
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -20,32 +21,15 @@ import (
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
-// Bounds of a manifest (T9).
-const (
-	maxManifest    = 4 << 20
-	maxTools       = 1000
-	maxTitle       = 120
-	maxDescription = 8 << 10
-	maxIcons       = 32 << 10
-	maxBad         = 100 // refused tools that are listed
-)
-
 var toolID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
-// manifest is what one plugin registered, checked and compiled.
-type manifest struct {
-	hash     [sha256.Size]byte
-	sdk      string
-	version  string
-	settings []byte   // JSON Schema; nil: not declared
-	tools    []*entry // in the plugin's order
-	bad      []BadTool
-}
 
 // entry is one tool with all that a call of it needs.
 type entry struct {
-	tool   Tool // Name is set by the registry
-	plugin *plugin
+	tool     Tool // Name is set by the registry
+	plugin   *plugin
+	manifest *manifest // that it is from
+
+	compiled func() error // makes what follows, once; before it nothing of it is there
 
 	input, output, suspend, resume, reqContext *schema.Schema
 
@@ -59,15 +43,6 @@ type entry struct {
 	slots         chan struct{}      // nil: no limit
 	hash          string             // of the definition
 	scanned       scan.Report        // of the definition
-}
-
-// program is the hash of the manifest that the tool comes with.
-func (e *entry) program() string {
-	m := e.plugin.manifest.Load()
-	if m == nil {
-		return ""
-	}
-	return m.digest()
 }
 
 // derives reports whether the plugin makes forms of an output.
@@ -103,55 +78,20 @@ func (e *entry) schemaOf(p Phase) *schema.Schema {
 // audiences are those for whom the plugin makes forms.
 func audiences(e *entry) []pb.Audience { return e.outputViews }
 
-// hashManifest is the hash that welcome carries.
-func hashManifest(m *pb.Manifest) [sha256.Size]byte {
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-	if err != nil {
-		return [sha256.Size]byte{}
+// newEntry checks and compiles one tool. One that was found clean before is compiled at its first call.
+func newEntry(p *plugin, t *pb.Tool, clean bool) (*entry, error) {
+	e := &entry{plugin: p, tool: toTool(p.cfg.Name, t), wants: map[pb.Callback]bool{}, wantsMessages: t.GetWantsMessages(), hash: hashTool(t)}
+	for _, c := range t.GetCallbacks() {
+		e.wants[c] = true
 	}
-	return sha256.Sum256(b)
-}
-
-// newManifest checks and compiles what a plugin registered. One bad tool does not take its siblings with
-// it.
-func newManifest(p *plugin, m *pb.Manifest) (*manifest, error) {
-	if size := proto.Size(m); size > maxManifest {
-		return nil, fmt.Errorf("a manifest of %d bytes; the limit is %d", size, maxManifest)
+	if n := t.GetMaxConcurrency(); n > 0 {
+		e.slots = make(chan struct{}, n)
 	}
-	if m.GetRole() != pb.Role_ROLE_TOOLS {
-		return nil, fmt.Errorf("unknown role %v", m.GetRole())
+	e.read = schema.ReadOptions{Off: t.GetNoRepairs(), Alias: strings.HasPrefix(t.GetId(), "agent-"), Strict: t.GetStrict()}
+	e.compiled = sync.OnceValue(func() error { return e.compile(t) })
+	if clean {
+		return e, nil
 	}
-	out := &manifest{hash: hashManifest(m), sdk: m.GetSdk(), version: m.GetVersion(), settings: m.GetSettingsSchema()}
-	for _, b := range m.GetBadTools() {
-		out.refuse(b.GetId(), b.GetError())
-	}
-	if n := len(m.GetTools()); n > maxTools {
-		out.refuse("", fmt.Sprintf("%d tools; only the first %d are taken", n, maxTools))
-	}
-	seen := map[string]bool{}
-	for _, t := range m.GetTools()[:min(maxTools, len(m.GetTools()))] {
-		e, err := newEntry(p, t)
-		if err == nil && seen[t.GetId()] {
-			err = fmt.Errorf("the id was registered twice")
-		}
-		if err != nil {
-			out.refuse(t.GetId(), err.Error())
-			continue
-		}
-		seen[t.GetId()] = true
-		out.tools = append(out.tools, e)
-	}
-	return out, nil
-}
-
-// refuse notes a tool that is not taken; what a plugin says of it is bounded.
-func (m *manifest) refuse(id, reason string) {
-	if len(m.bad) < maxBad {
-		m.bad = append(m.bad, BadTool{ID: cutText(id, 64), Reason: cutText(reason, 1<<10)})
-	}
-}
-
-func newEntry(p *plugin, t *pb.Tool) (*entry, error) {
 	if !toolID.MatchString(t.GetId()) {
 		return nil, fmt.Errorf("id %q: use 1 to 64 letters, digits, _ and -", t.GetId())
 	}
@@ -161,13 +101,19 @@ func newEntry(p *plugin, t *pb.Tool) (*entry, error) {
 	if err := checkJSON(t); err != nil {
 		return nil, err
 	}
-	e := &entry{plugin: p, tool: toTool(p.cfg.Name, t), wants: map[pb.Callback]bool{}, wantsMessages: t.GetWantsMessages(), hash: hashTool(t)}
-	for _, c := range t.GetCallbacks() {
-		e.wants[c] = true
+	if err := e.compiled(); err != nil {
+		return nil, err
 	}
-	if n := t.GetMaxConcurrency(); n > 0 {
-		e.slots = make(chan struct{}, n)
+	if err := e.checkExamples(t.GetInputExamples()); err != nil {
+		return nil, err
 	}
+	var err error
+	e.scanned, err = scanTool(t)
+	return e, err
+}
+
+// compile makes the schemas and views, once, before the first call.
+func (e *entry) compile(t *pb.Tool) error {
 	for _, s := range []struct {
 		name string
 		text []byte
@@ -181,23 +127,14 @@ func newEntry(p *plugin, t *pb.Tool) (*entry, error) {
 	} {
 		compiled, err := schema.Compile(s.text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		*s.to = compiled
-	}
-	e.read = schema.ReadOptions{Off: t.GetNoRepairs(), Alias: strings.HasPrefix(t.GetId(), "agent-"), Strict: t.GetStrict()}
-	if err := e.addViews(t.GetViews()); err != nil {
-		return nil, err
-	}
-	if err := e.checkExamples(t.GetInputExamples()); err != nil {
-		return nil, err
 	}
 	if e.reqContext != nil {
 		e.contextKeys = propertyNames(t.GetRequestContextSchema())
 	}
-	var err error
-	e.scanned, err = scanTool(t)
-	return e, err
+	return e.addViews(t.GetViews())
 }
 
 // hashTool is the hash of a definition, which an approval binds (T24).

@@ -2,8 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -68,13 +66,13 @@ type ToolFindings struct {
 func (h *Host) Accept(ctx context.Context, name, manifest string) error {
 	fail := func(code Code, err error) error { return &Error{Op: "accept", Tool: name, Code: code, Err: err} }
 	h.learn(ctx)
-	i := slices.IndexFunc(h.plugins, func(p *plugin) bool { return p.cfg.Name == name })
-	if i < 0 {
-		return fail(NotFound, errors.New("no plugin has that name"))
+	p := h.plugin(name)
+	if p == nil {
+		return fail(NotFound, errNoPlugin)
 	}
-	switch m := h.plugins[i].manifest.Load(); {
+	switch m := p.manifest.Load(); {
 	case m == nil:
-		return fail(Unavailable, fmt.Errorf("it did not say what tools it has: %w", h.plugins[i].lastError()))
+		return fail(Unavailable, fmt.Errorf("it did not say what tools it has: %w", p.lastError()))
 	case m.digest() != manifest:
 		return fail(InvalidInput, fmt.Errorf("its manifest is %.12s by now, not %.12s: look at it again", m.digest(), manifest))
 	}
@@ -84,9 +82,6 @@ func (h *Host) Accept(ctx context.Context, name, manifest string) error {
 	h.publish()
 	return nil
 }
-
-// digest is the hash in hex.
-func (m *manifest) digest() string { return hex.EncodeToString(m.hash[:]) }
 
 // scanTool scans a definition. The error is that of a character that nobody sees. What it says of JSON was parsed before.
 func scanTool(t *pb.Tool) (scan.Report, error) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolhost/toolhost/host/internal/launch"
 	"github.com/toolhost/toolhost/host/internal/state"
@@ -33,6 +34,8 @@ type Config struct {
 	Transform   *Transform        // host-wide display and transcript policy, tried before the tools' own views; if nil, none
 	Keys        [][]byte          // suspension keys of 32 bytes, newest first; if empty, one is made in StateDir at the first suspension. Once they are loaded, Linux keeps others of this user from looking into the process (T57)
 	Tracer      Tracer            // receives spans; if nil, none are made
+	Lock        map[string]string // plugin name -> SHA-256 in hex that its binary must have (S8); a plugin that is not named does not start. If nil, there is no lock
+	Watch       time.Duration     // if not zero, Dirs and binaries are looked at this often, and what changed is reloaded
 	Eager       bool              // if true, Open waits until every plugin is ready or failed; if false, a plugin is asked for its tools when they are first needed
 	Logger      *slog.Logger      // the host's log and the plugins'; if nil, discards
 
@@ -76,17 +79,24 @@ type Host struct {
 	state    *state.Dir
 	keyM     sync.Mutex // guards ring
 	ring     *state.Keyring
-	plugins  []*plugin // sorted by name; fixed
+	opened   time.Time
+	cache    *cache
+	hub      hub
+	recorded sync.Once // the census runs
 
-	registry atomic.Pointer[registry]
-	publishM sync.Mutex // one snapshot is built at a time
+	plugins   atomic.Pointer[[]*plugin] // sorted by name
+	reloading sync.Mutex                // held while plugins is replaced
+	registry  atomic.Pointer[registry]
+	publishM  sync.Mutex // one snapshot is built at a time
 
-	life   context.Context // ends with the host
-	end    context.CancelFunc
-	work   sync.WaitGroup // every goroutine of the host
-	spawnM sync.Mutex     // orders spawn and Close
-	closed atomic.Bool
-	calls  atomic.Uint64 // numbers calls without an id
+	life    context.Context // ends with the host
+	end     context.CancelFunc
+	closing context.Context // ends when Close begins
+	close   context.CancelFunc
+	work    sync.WaitGroup // every goroutine of the host
+	spawnM  sync.Mutex     // orders spawn and Close
+	closed  atomic.Bool
+	calls   atomic.Uint64 // numbers calls without an id
 }
 
 // Open starts a host. A plugin that does not work is listed with its cause by Plugins and never makes
@@ -113,18 +123,19 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	dir.NoDump = true // from when the keys are loaded (T57)
 	lim := cfg.Limits.withDefaults()
 	launcher := launch.New(launch.Config{Parallel: lim.Starts, Logger: log, Hide: hiddenDirs(dir), Keep: state.Binaries})
-	h := &Host{cfg: cfg, lim: lim, launcher: launcher, rules: rules, state: dir}
+	h := &Host{opened: time.Now(), cfg: cfg, lim: lim, launcher: launcher, rules: rules, state: dir}
 	h.life, h.end = context.WithCancel(context.WithoutCancel(ctx))
+	h.closing, h.close = context.WithCancel(h.life)
 	h.sink = newLogSink(h.life)
 	h.log = h.sink.logger(log)
-	for _, p := range plugins {
-		h.plugins = append(h.plugins, &plugin{
-			host: h, cfg: p, lim: p.Limits.over(cfg.Limits).withDefaults(), log: h.log.With("plugin", p.Name), state: Discovered,
-		})
-	}
+	h.cache = openCache(h)
 	h.registry.Store(newRegistry(nil, nil, nil))
+	h.adopt(plugins)
+	if cfg.Watch > 0 {
+		h.work.Go(h.watchFiles)
+	}
 	if cfg.Eager {
-		h.learn(ctx)
+		h.startAll(ctx, func(*plugin) bool { return true })
 	}
 	return h, nil
 }
@@ -184,19 +195,24 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// learn asks every plugin that never registered for its tools, side by side, and returns when each has
+// learn asks every plugin of whose tools nothing is known for them, side by side, and returns when each has
 // answered or failed, or ctx ends.
 func (h *Host) learn(ctx context.Context) {
+	h.startAll(ctx, func(p *plugin) bool { return p.manifest.Load() == nil })
+}
+
+// startAll starts the plugins that are wanted, side by side, and returns when each is ready or failed, or ctx
+// ends.
+func (h *Host) startAll(ctx context.Context, wanted func(*plugin) bool) {
 	var asked sync.WaitGroup
-	for _, p := range h.plugins {
-		if p.manifest.Load() != nil {
-			continue
+	for p := range h.all() {
+		if wanted(p) {
+			asked.Go(func() { // ends with the plugin's start, or ctx
+				if pr, err := p.acquire(ctx, nil); err == nil {
+					pr.leave()
+				}
+			})
 		}
-		asked.Go(func() { // ends with the plugin's start, or ctx
-			if pr, err := p.acquire(ctx); err == nil {
-				pr.leave()
-			}
-		})
 	}
 	asked.Wait()
 }
@@ -206,7 +222,7 @@ func (h *Host) publish() {
 	h.publishM.Lock()
 	defer h.publishM.Unlock()
 	before := h.registry.Load()
-	now := registered(h.plugins)
+	now := registered(h.all())
 	r := newRegistry(now, h.cfg.Tools, h.review(now))
 	h.registry.Store(r)
 	for _, c := range r.clash {
@@ -266,7 +282,7 @@ func (h *Host) find(ctx context.Context, name string) *entry {
 // nothing.
 func (h *Host) Plugins() iter.Seq[PluginStatus] {
 	return func(yield func(PluginStatus) bool) {
-		for _, p := range h.plugins {
+		for p := range h.all() {
 			if !yield(p.status()) {
 				return
 			}
@@ -283,8 +299,11 @@ func (h *Host) Close() error {
 	if was {
 		return nil
 	}
+	h.close()
+	h.reloading.Lock() // a reload that runs ends soon
+	defer h.reloading.Unlock()
 	var stops sync.WaitGroup
-	for _, p := range h.plugins {
+	for p := range h.all() {
 		stops.Go(p.stop) // ends within the limits above
 	}
 	stops.Wait()

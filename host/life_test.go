@@ -324,6 +324,7 @@ func TestC7_CrashAndRestartLeavesNothing(t *testing.T) {
 	}
 	cycle()
 	call(t, h, "pid", `{}`)
+	announced(t)
 	before := census(t)
 	for range cycles {
 		cycle()

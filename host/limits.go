@@ -16,6 +16,7 @@ type Limits struct {
 	Starts   int           // processes of the whole host that start at once; the number of cores
 	Ping     time.Duration // silence after which a process is asked whether it lives; 15 s
 	PingWait time.Duration // how long its answer may take; 3 s. Three misses mean dead
+	Idle     time.Duration // a process without a call for so long is stopped, until the next call; 5 min. Negative: never
 	Call     time.Duration // one call, if neither the tool nor the caller's context says less; 60 s
 	CallMax  time.Duration // the longest limit that a tool may ask for; 10 min
 
@@ -40,7 +41,7 @@ type Limits struct {
 // withDefaults fills the zero fields. Starts stays 0 for the number of cores.
 func (l Limits) withDefaults() Limits {
 	return l.over(Limits{
-		Describe: 3 * time.Second, Start: 10 * time.Second, Ping: 15 * time.Second, PingWait: 3 * time.Second,
+		Describe: 3 * time.Second, Start: 10 * time.Second, Ping: 15 * time.Second, PingWait: 3 * time.Second, Idle: 5 * time.Minute,
 		Call: time.Minute, CallMax: 10 * time.Minute, Suspension: 7 * 24 * time.Hour, Parallel: 10,
 		Drain: 10 * time.Second, Grace: 2 * time.Second, Reap: time.Second,
 		BackoffFirst: 200 * time.Millisecond, BackoffMost: 30 * time.Second, Circuit: 5,
@@ -55,6 +56,7 @@ func (l Limits) over(base Limits) Limits {
 	l.Starts = cmp.Or(l.Starts, base.Starts)
 	l.Ping = cmp.Or(l.Ping, base.Ping)
 	l.PingWait = cmp.Or(l.PingWait, base.PingWait)
+	l.Idle = cmp.Or(l.Idle, base.Idle)
 	l.Call = cmp.Or(l.Call, base.Call)
 	l.CallMax = cmp.Or(l.CallMax, base.CallMax)
 	l.Suspension = cmp.Or(l.Suspension, base.Suspension)

@@ -269,6 +269,7 @@ func TestM6_C8_ManyPings(t *testing.T) {
 		}
 		pids[s.PID] = true
 	}
+	announced(t)
 	before := census(t)
 	for range 20 { // 2 s of a ping a millisecond
 		time.Sleep(100 * time.Millisecond)

@@ -32,7 +32,18 @@ func TestMain(m *testing.M) {
 		servePlugin()
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(runTests(m))
+}
+
+// runTests gives the tests a state directory of their own, in place of the user's.
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "toolhost-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("XDG_STATE_HOME", dir)
+	return m.Run()
 }
 
 func servePlugin() {
@@ -61,6 +72,8 @@ func servePlugin() {
 		pluginsdk.Serve(contractTools()...)
 	case "bad":
 		pluginsdk.Serve(badTools()...)
+	case "version":
+		serveVersion()
 	case "other":
 		pluginsdk.Serve(otherTools()...)
 	case "poisoned":
@@ -331,4 +344,17 @@ func eventually(t testing.TB, what string, ok func() bool) {
 			t.Fatalf("not so after 5 s: %s\n%s", what, buf[:runtime.Stack(buf, true)])
 		}
 	}
+}
+
+// announced waits until toolhost status shows this host: its record keeps a descriptor open.
+func announced(t testing.TB) {
+	t.Helper()
+	dir, err := host.OpenStateDir("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the host is announced", func() bool {
+		hosts, err := dir.Hosts()
+		return err == nil && len(hosts) > 0 && len(hosts[0].Plugins) > 0
+	})
 }

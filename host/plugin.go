@@ -2,70 +2,30 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/toolhost/toolhost/host/internal/state"
 )
 
-// State is a state of a plugin.
-type State string
-
-// The states.
-const (
-	Discovered  State = "discovered"  // found, not yet started
-	Starting    State = "starting"    // a process starts
-	Ready       State = "ready"       // it takes calls
-	Attached    State = "attached"    // it takes calls over Plugin.Dial
-	Draining    State = "draining"    // it finishes its calls
-	Stopped     State = "stopped"     // stopped by the host
-	Crashed     State = "crashed"     // it died or did not start; the next call starts it again
-	Cooling     State = "cooling"     // it died too often; it may start again at NextStart
-	Quarantined State = "quarantined" // it died too often; it is not started again
-)
-
-// PluginStatus is what is known of one plugin.
-type PluginStatus struct {
-	Name      string    `json:"name"`
-	Path      string    `json:"path,omitempty"`
-	State     State     `json:"state"`
-	PID       int       `json:"pid,omitempty"`
-	SDK       string    `json:"sdk,omitempty"`       // such as "toolhost-go/0.1.0"
-	Version   string    `json:"version,omitempty"`   // the author's
-	Tools     []string  `json:"tools"`               // ids
-	Restarts  int       `json:"restarts"`            // starts after the first
-	Error     string    `json:"error,omitempty"`     // why it did not start or last died
-	NextStart time.Time `json:"nextStart,omitzero"`  // when it may start again
-	Uncovered []string  `json:"uncovered,omitempty"` // what of its sandbox this machine cannot give
-	BadTools  []BadTool `json:"badTools,omitempty"`  // tools that were refused at registration
-
-	SettingsSchema json.RawMessage `json:"settingsSchema,omitempty"` // JSON Schema of its settings, if it declares one
-
-	Manifest string         `json:"manifest,omitempty"` // hash of what it registered last, in hex
-	Findings []ToolFindings `json:"findings,omitempty"` // its tools whose definitions may speak to the model (T16)
-	Clashes  []string       `json:"clashes,omitempty"`  // what of its tools' names clashes with, or looks like, another's (T18)
-}
-
-// BadTool is a tool that was refused at registration.
-type BadTool struct {
-	ID     string `json:"id"`
-	Reason string `json:"reason"`
-}
-
-// plugin supervises one plugin: at most one process, started on demand, once for many callers (C14), again
-// after it died (C2).
+// plugin supervises one plugin: at most one process that takes calls, started on demand, once for many
+// callers (C14), again after it died (C2), replaced without a gap (D8). Beside it there may be one that was
+// replaced and finishes its calls.
 type plugin struct {
 	host *Host
 	cfg  Plugin
 	lim  Limits
 	log  *slog.Logger
 
-	manifest atomic.Pointer[manifest] // last registered; nil until then
+	manifest atomic.Pointer[manifest] // what is listed; nil: nothing is known
 	current  atomic.Pointer[process]  // takes calls; nil if none does
+
+	swapping sync.Mutex // held while a new version takes the place of the old one
 
 	mu       sync.Mutex
 	launch   *launching
@@ -76,12 +36,21 @@ type plugin struct {
 	err      error
 	uncovers []string
 	closed   bool
+
+	program  *program       // what the next process runs, if the file does not change; nil: not read yet
+	tried    *program       // what was started last; only its hash and identity count
+	previous *program       // what ran before it
+	refused  state.Identity // of the file whose bytes are not taken: a replacement that does not work
+	refusal  error          // why
+	quarant  *state.Quarantine
+	onDisk   bool       // quarant is also kept in the state directory
+	draining []*process // that were replaced or are stopped for want of calls
+	waiting  string     // what a new version waits for
 }
 
 // launching is one start of a process that any number of callers wait for.
 type launching struct {
-	done    chan struct{} // closed when proc or err is set
-	proc    *process
+	done    chan struct{} // closed when err is set
 	err     error
 	waiters int
 	cancel  context.CancelFunc // when nobody waits any more (L4)
@@ -90,10 +59,14 @@ type launching struct {
 // shortWait is the longest back-off that a call sits out rather than fail.
 const shortWait = time.Second
 
-// acquire returns a process that takes calls and has counted this one. The caller must release it.
-func (p *plugin) acquire(ctx context.Context) (*process, error) {
+// acquire returns a process that takes calls of a tool as e defines it, and has counted this one. The caller
+// must release it. Without e any process will do.
+func (p *plugin) acquire(ctx context.Context, e *entry) (*process, error) {
 	for {
 		if pr := p.current.Load(); pr != nil {
+			if !pr.serves(e) {
+				return p.acquireOld(e)
+			}
 			if pr.enter() {
 				return pr, nil
 			}
@@ -126,6 +99,19 @@ func (p *plugin) acquire(ctx context.Context) (*process, error) {
 	}
 }
 
+// acquireOld is for a call that was prepared for a definition that the current process has no more: a
+// version that finishes its calls may take it.
+func (p *plugin) acquireOld(e *entry) (*process, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, pr := range p.draining {
+		if pr.serves(e) && pr.enterLate() {
+			return pr, nil
+		}
+	}
+	return nil, p.unavailable(fmt.Errorf("tool %s changed while the call was prepared; call again", e.tool.ID))
+}
+
 // join finds the start under way or begins one. It returns neither but a time to wait during a short
 // back-off.
 func (p *plugin) join() (*launching, time.Duration, error) {
@@ -141,8 +127,8 @@ func (p *plugin) join() (*launching, time.Duration, error) {
 	if p.current.Load() != nil { // another caller's start was done in between
 		return nil, 0, nil
 	}
-	if p.state == Quarantined {
-		return nil, 0, p.unavailable(fmt.Errorf("quarantined after %d deaths in a row; the last: %w", p.deaths, p.err))
+	if p.state == Quarantined && p.unchanged() && !p.released() {
+		return nil, 0, p.err
 	}
 	switch wait := time.Until(p.next); {
 	case wait > shortWait:
@@ -159,11 +145,11 @@ func (p *plugin) join() (*launching, time.Duration, error) {
 func (p *plugin) begin() *launching {
 	ctx, cancel := context.WithCancel(p.host.life)
 	l := &launching{done: make(chan struct{}), waiters: 1, cancel: cancel}
-	p.launch, p.state = l, Starting
-	p.starts++
+	p.launch = l
+	p.to(Starting, PluginEvent{})
 	p.host.work.Go(func() { // p is not closed, so the host still waits
 		defer cancel()
-		proc, err := p.startProcess(ctx)
+		proc, err := p.startAny(ctx)
 		p.started(l, proc, err)
 	})
 	return l
@@ -178,72 +164,120 @@ func (p *plugin) leave(l *launching) {
 	}
 }
 
+// startAny starts what is at the plugin's path; if that is a new version that does not start, the one that
+// ran before (D8).
+func (p *plugin) startAny(ctx context.Context) (*process, error) {
+	g, err := p.look()
+	if err != nil {
+		return nil, p.unavailable(err)
+	}
+	defer g.release()
+	pr, err := p.startProcess(ctx, g)
+	p.mu.Lock()
+	old := p.program
+	if err == nil || old == nil || old == g || ctx.Err() != nil {
+		p.mu.Unlock()
+		return pr, err
+	}
+	old.hold()
+	p.refuse(g, err)
+	p.mu.Unlock()
+	defer old.release()
+	return p.startProcess(ctx, old)
+}
+
+// refuse notes that the bytes of g are not taken. p.mu is held.
+func (p *plugin) refuse(g *program, err error) {
+	p.refused = g.id
+	p.refusal = fmt.Errorf("the new version %s is not taken, %s goes on: %w", g.short(), p.program.short(), err)
+	p.log.Warn("a new version is not taken", "program", g.short(), "goes on", p.program.short(), "error", err)
+	p.to(p.state, PluginEvent{Program: g.digest(), Text: p.refusal.Error(), Err: err})
+}
+
 // started publishes the end of a start.
 func (p *plugin) started(l *launching, proc *process, err error) {
 	p.mu.Lock()
 	p.launch = nil
+	_, held := errors.AsType[*quarantineError](err)
+	_, lied := errors.AsType[*lieError](err)
 	switch {
+	case err == nil && p.current.Load() != nil: // a new version was put in place meanwhile
+		p.retire(proc)
+		p.host.work.Go(proc.watch)
 	case err == nil:
-		p.state, p.uncovers = Ready, proc.os.Uncovered()
-		if p.cfg.Dial != nil {
-			p.state = Attached
-		}
-		p.current.Store(proc)
-		p.host.work.Go(proc.watch) // ends with the process, which may be dead already; only now can it be taken out of current
+		p.install(proc)
 	case errors.Is(err, context.Canceled) && !p.closed:
-		p.state = Discovered
+		p.to(p.rest(), PluginEvent{})
+	case held:
+		p.err = err
+		p.to(Quarantined, PluginEvent{Program: p.tried.digest(), Err: err, Text: err.Error()})
+	case lied:
+		p.quarantine(err)
+		err = p.err
 	default:
-		p.died(false, err)
+		p.died(false, err, 0)
 	}
 	p.mu.Unlock()
-	l.proc, l.err = proc, err
-	close(l.done)
-	if err != nil {
+	if err == nil {
+		p.host.publish()
+		p.log.Debug("plugin is ready", "pid", proc.os.PID())
+	} else {
 		p.log.Warn("plugin did not start", "error", err)
-		return
 	}
-	p.log.Debug("plugin is ready", "pid", proc.os.PID())
+	l.err = err
+	close(l.done)
 }
 
-// gone is called once by a process that ended after it was ready.
-func (p *plugin) gone(pr *process) {
+// rest is the state of a plugin without a process that nothing is wrong with. p.mu is held.
+func (p *plugin) rest() State {
+	switch {
+	case p.starts > 1 || p.program != nil:
+		return Idle
+	case p.manifest.Load() != nil:
+		return Described
+	}
+	return Discovered
+}
+
+// install makes pr the process that takes calls. p.mu is held; the caller publishes.
+func (p *plugin) install(pr *process) {
+	if g := pr.program; p.program != g {
+		p.previous.release()
+		p.previous, p.program = p.program, g.hold()
+		p.refused, p.refusal, p.deaths, p.next = state.Identity{}, nil, 0, time.Time{}
+	}
+	p.manifest.Store(pr.manifest.Load())
+	p.uncovers = pr.os.Uncovered()
+	if note := pr.program.note; note != "" {
+		p.uncovers = append(p.uncovers, note)
+	}
+	old := p.current.Swap(pr)
+	ready := Ready
+	if p.cfg.Dial != nil {
+		ready = Attached
+	}
+	p.to(ready, PluginEvent{PID: pr.os.PID()})
+	p.host.work.Go(pr.watch) // ends with the process, which may be dead already; only now can it be taken out of current
+	p.host.record()
+	if old != nil {
+		p.retire(old)
+	}
+}
+
+// retire has a process that takes no new calls finish those that it has, and end. p.mu is held.
+func (p *plugin) retire(pr *process) {
+	p.draining = append(p.draining, pr)
+	p.host.work.Go(pr.stop) // ends within drain, grace and reap; pr is not gone yet, so the host still waits
+}
+
+// rests stops a process for want of calls. The next call starts another one.
+func (p *plugin) rests(pr *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.current.CompareAndSwap(pr, nil)
-	if pr.stopping.Load() {
-		p.state = Stopped
-		return
+	if !p.closed && p.current.CompareAndSwap(pr, nil) {
+		p.to(Idle, PluginEvent{PID: pr.os.PID()})
+		p.retire(pr)
 	}
-	p.died(pr.completed.Load(), pr.exit)
-	p.log.Warn("plugin died", "error", pr.exit, "deaths", p.deaths)
-}
-
-// died counts a death and decides when the next start may be (C2). p.mu is held.
-func (p *plugin) died(completed bool, err error) {
-	p.err = err
-	p.state = Crashed
-	if completed {
-		p.deaths, p.next = 0, time.Time{}
-		return
-	}
-	p.deaths++
-	switch {
-	case p.deaths >= p.lim.Circuit:
-		p.state = Quarantined
-	case p.deaths >= 2:
-		p.state = Cooling
-		p.next = time.Now().Add(backoff(p.deaths-2, p.lim.BackoffFirst, p.lim.BackoffMost))
-	}
-}
-
-// backoff is first doubled n times, at most most, give or take a fifth.
-func backoff(n int, first, most time.Duration) time.Duration {
-	d := first
-	for ; n > 0 && d < most; n-- {
-		d *= 2
-	}
-	d = min(d, most)
-	return d + time.Duration((rand.Float64()-0.5)*0.4*float64(d))
 }
 
 // stop ends the plugin for good; it returns within drain, grace and reap (K1).
@@ -258,49 +292,34 @@ func (p *plugin) stop() {
 	if l != nil {
 		<-l.done
 	}
-	if pr := p.current.Load(); pr != nil {
-		p.setState(Draining)
-		pr.stop()
+	p.mu.Lock()
+	pr, old := p.current.Load(), slices.Clone(p.draining)
+	if pr != nil {
+		p.to(Draining, PluginEvent{PID: pr.os.PID()})
+		old = append(old, pr)
 	}
-	p.setState(Stopped)
-}
-
-func (p *plugin) setState(s State) {
+	p.mu.Unlock()
+	var stops sync.WaitGroup
+	for _, pr := range old {
+		stops.Go(pr.stop) // ends within the limits above
+	}
+	stops.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.to(Stopped, PluginEvent{})
+	p.program.release()
+	p.previous.release()
+	p.program, p.previous = nil, nil
+}
+
+// to changes the state and tells those who watch. p.mu is held.
+func (p *plugin) to(s State, e PluginEvent) {
 	p.state = s
-}
-
-// status never waits for a start or a stop (L5).
-func (p *plugin) status() PluginStatus {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := PluginStatus{Name: p.cfg.Name, Path: p.cfg.Path, State: p.state, Restarts: max(0, p.starts-1), Uncovered: p.uncovers}
-	if p.err != nil {
-		s.Error = p.err.Error()
+	e.Time, e.Plugin, e.State = time.Now(), p.cfg.Name, s
+	if e.Program == "" {
+		e.Program = p.program.digest()
 	}
-	if p.state == Cooling {
-		s.NextStart = p.next
-	}
-	if pr := p.current.Load(); pr != nil {
-		s.PID = pr.os.PID()
-	}
-	if m := p.manifest.Load(); m != nil {
-		s.SDK, s.Version, s.BadTools, s.Manifest = m.sdk, m.version, m.bad, m.digest()
-		r := p.host.registry.Load()
-		for _, e := range m.tools {
-			s.Tools = append(s.Tools, e.tool.ID)
-			if f, ok := r.reviews[e]; ok {
-				s.Findings = append(s.Findings, f)
-			}
-		}
-		for _, c := range r.clash {
-			if c.plugin == p.cfg.Name {
-				s.Clashes = append(s.Clashes, c.text)
-			}
-		}
-	}
-	return s
+	p.host.hub.send(e)
 }
 
 // lastError is why the plugin did not start or last died, without the words that say so already.

@@ -8,20 +8,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/toolhost/toolhost/host/internal/launch"
-	"github.com/toolhost/toolhost/host/internal/schema"
 	"github.com/toolhost/toolhost/proto/session"
-	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
-	"github.com/toolhost/toolhost/proto/wire"
 )
 
 // process is one running plugin process and the session with it.
 type process struct {
-	plugin *plugin
-	os     *launch.Process
-	sess   *session.Session
+	plugin   *plugin
+	program  *program // held until the process is gone
+	manifest atomic.Pointer[manifest]
+	os       *launch.Process
+	sess     *session.Session
 
 	stopping  atomic.Bool   // the host ends it
 	completed atomic.Bool   // a call ended with an answer of the plugin
@@ -30,153 +27,12 @@ type process struct {
 
 	mu       sync.Mutex
 	calls    int           // that hold the process
+	since    time.Time     // when the last one left, or it became ready
 	draining bool          // no further call may enter
 	idle     chan struct{} // closed when draining and no call is left
 
 	gone chan struct{} // closed when the process ended and exit is set
 	exit *ExitError
-}
-
-// startProcess launches, connects, describes and greets. Whatever fails, nothing is left of the process
-// (K10). The process that it returns has nobody who watches it yet.
-func (p *plugin) startProcess(ctx context.Context) (*process, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.lim.Start)
-	defer cancel()
-	pr := &process{plugin: p, idle: make(chan struct{}), gone: make(chan struct{})}
-	osp, err := p.startOS(ctx)
-	if err != nil {
-		return nil, p.startError(err)
-	}
-	pr.os = osp
-	if err := pr.greet(ctx); err != nil {
-		pr.kill()
-		return nil, pr.connectError(ctx, err)
-	}
-	return pr, nil
-}
-
-func (p *plugin) startOS(ctx context.Context) (*launch.Process, error) {
-	limit := max(session.MaxBatch, maxManifest) + 64<<10 // what one gRPC message may be (M2); larger frames are cut
-	if p.cfg.Dial != nil {
-		return launch.Attach(ctx, p.cfg.Dial, limit)
-	}
-	if err := checkSum(p.cfg.Path, p.cfg.SHA256); err != nil { // the launcher inspects the header itself
-		return nil, err
-	}
-	return p.host.launcher.Start(ctx, launch.Spec{
-		Name: p.cfg.Name, Path: p.cfg.Path, Args: p.cfg.Args, Env: p.cfg.Env,
-		Dir: p.cfg.Sandbox.Dir, Sandbox: p.cfg.Sandbox.launch(sandboxHelper(p.host.cfg.SandboxHelper)), Timeout: p.lim.Start, Output: p.logLine, MaxMessage: limit,
-	})
-}
-
-// greet learns the manifest if it is not known, opens the session and says hello. The plugin is ready only
-// after that (L11).
-func (pr *process) greet(ctx context.Context) error {
-	p := pr.plugin
-	if p.manifest.Load() == nil {
-		if err := pr.describe(ctx); err != nil {
-			return err
-		}
-	}
-	stream, err := session.Connect(p.host.life, pr.os.Conn(), grpc.MaxCallRecvMsgSize(session.MaxBatch+64<<10))
-	if err != nil {
-		return err
-	}
-	pr.sess = session.New(stream, session.Config{
-		Side:           session.Host,
-		Limits:         session.Limits{Message: p.lim.Message},
-		OnLog:          p.logRecord,
-		OnToolsChanged: pr.toolsChanged,
-	})
-	welcome, err := pr.sess.Hello(ctx, &pb.Hello{
-		Versions: []uint32{wire.Version},
-		Limits:   &pb.Limits{Message: uint64(p.lim.Message), Window: wire.Window, Log: wire.MaxLog},
-		Settings: p.cfg.Settings,
-	})
-	switch {
-	case err != nil:
-		return err
-	case welcome.GetRefusal() != "":
-		return &refusal{cutText(welcome.GetRefusal(), maxRefusal)}
-	case welcome.GetVersion() != wire.Version:
-		return &refusal{fmt.Sprintf("it speaks wire version %d, this host %d; rebuild the plugin with a matching SDK", welcome.GetVersion(), wire.Version)}
-	}
-	if m := p.manifest.Load(); m != nil && string(m.hash[:]) == string(welcome.GetManifestHash()) {
-		return nil
-	}
-	return pr.describe(ctx)
-}
-
-// refusal is why a plugin that is alive cannot serve this host: its own word, or settings that break its
-// schema.
-type refusal struct{ text string }
-
-// maxRefusal is how much of a plugin's own words an error quotes.
-const maxRefusal = 4 << 10
-
-func (r *refusal) Error() string { return r.text }
-
-// describe learns the manifest and publishes its tools.
-func (pr *process) describe(ctx context.Context) error {
-	p := pr.plugin
-	ctx, cancel := context.WithTimeout(ctx, p.lim.Describe)
-	defer cancel()
-	client := pb.NewToolPluginServiceClient(pr.os.Conn())
-	resp, err := client.Describe(ctx, &pb.DescribeRequest{Settings: p.cfg.Settings}, grpc.MaxCallRecvMsgSize(maxManifest+1<<10))
-	if err != nil {
-		return fmt.Errorf("describe: %w", err)
-	}
-	if err := checkSettings(p.cfg.Settings, resp.GetManifest()); err != nil {
-		return err
-	}
-	m, err := newManifest(p, resp.GetManifest())
-	if err != nil {
-		return fmt.Errorf("describe: %w", err)
-	}
-	p.manifest.Store(m)
-	p.host.publish()
-	return nil
-}
-
-// checkSettings holds the settings against the schema that the plugin declared, and takes its own word if
-// it cannot serve with them.
-func checkSettings(settings []byte, m *pb.Manifest) error {
-	if len(settings) == 0 {
-		settings = emptyInput
-	}
-	s, err := schema.Compile(m.GetSettingsSchema())
-	if err != nil {
-		return fmt.Errorf("the schema of its settings: %w", err)
-	}
-	doc, err := schema.Parse(settings, schema.Limits{})
-	if err == nil {
-		err = s.Validate(doc)
-	}
-	if err != nil {
-		return &refusal{fmt.Sprintf("settings: %v", schemaError(err))}
-	}
-	if why := m.GetError(); why != "" {
-		return &refusal{cutText(why, maxRefusal)}
-	}
-	return nil
-}
-
-// toolsChanged has the plugin described again. However often it is called, one Describe runs and at most
-// one more follows. The goroutine ends when what changed is known, or not to be known.
-func (pr *process) toolsChanged() {
-	if pr.changes.Add(1) > 1 {
-		return
-	}
-	pr.plugin.host.work.Go(func() { // the process is not gone yet, so the host still waits
-		for seen := pr.changes.Load(); ; seen = pr.changes.Load() {
-			if err := pr.describe(pr.plugin.host.life); err != nil {
-				pr.plugin.log.Warn("the plugin's tools changed, but it does not describe them", "error", err)
-			}
-			if pr.changes.CompareAndSwap(seen, 0) {
-				return
-			}
-		}
-	})
 }
 
 // enter counts a call in; false: the process takes no calls.
@@ -190,25 +46,53 @@ func (pr *process) enter() bool {
 	return true
 }
 
+// enterLate counts a call in while others are finished.
+func (pr *process) enterLate() bool {
+	pr.mu.Lock()
+	defer pr.mu.Unlock()
+	if pr.calls == 0 || pr.sess.Err() != nil {
+		return false
+	}
+	pr.calls++
+	return true
+}
+
 // leave counts a call out.
 func (pr *process) leave() {
 	pr.mu.Lock()
 	defer pr.mu.Unlock()
-	if pr.calls--; pr.calls == 0 && pr.draining {
+	if pr.calls--; pr.calls > 0 {
+		return
+	}
+	pr.since = time.Now()
+	if pr.draining {
 		close(pr.idle)
 	}
+}
+
+// unused is for how long the process has had no call.
+func (pr *process) unused() time.Duration {
+	pr.mu.Lock()
+	defer pr.mu.Unlock()
+	if pr.calls > 0 {
+		return 0
+	}
+	return time.Since(pr.since)
+}
+
+// serves reports whether the process has the tool as e defines it; without e, it does.
+func (pr *process) serves(e *entry) bool {
+	if e == nil {
+		return true
+	}
+	m := pr.manifest.Load()
+	return m == e.manifest || m.has(e)
 }
 
 // watch ends with the process. It asks a silent one whether it lives (C10), ends one that closed its
 // session, and gathers the evidence.
 func (pr *process) watch() {
-	lim := pr.plugin.lim
-	silence := time.NewTimer(lim.Ping)
-	defer silence.Stop()
-	if pr.plugin.cfg.Dial != nil {
-		silence.Stop() // a debugger may stop an attached plugin for as long as it likes: only the connection tells (A1)
-	}
-	why := pr.await(silence)
+	why := pr.await()
 	if why != nil {
 		pr.os.Kill()
 	}
@@ -230,15 +114,31 @@ func (pr *process) wait(ctx context.Context) error {
 	}
 }
 
-// await returns when the process ended, or why it must be ended.
-func (pr *process) await(silence *time.Timer) error {
+// await returns when the process ended, or why it must be ended. An attached one is not asked whether it
+// lives: it may stand in a debugger (A1).
+func (pr *process) await() error {
 	lim := pr.plugin.lim
+	silence, unused := time.NewTimer(lim.Ping), time.NewTimer(lim.Idle)
+	defer silence.Stop()
+	defer unused.Stop()
+	if pr.plugin.cfg.Dial != nil {
+		silence.Stop()
+		unused.Stop()
+	} else if lim.Idle < 0 {
+		unused.Stop()
+	}
 	for {
 		select {
 		case <-pr.os.Done():
 			return nil
 		case <-pr.sess.Done():
 			return pr.afterSession()
+		case <-unused.C:
+			d := pr.unused()
+			if d >= lim.Idle {
+				pr.plugin.rests(pr)
+			}
+			unused.Reset(max(lim.Idle-d, lim.Idle/8))
 		case <-silence.C:
 			quiet := time.Since(pr.sess.LastFrame())
 			if quiet >= lim.Ping && !pr.answers() {
@@ -289,10 +189,15 @@ func (pr *process) afterSession() error {
 }
 
 // stop ends the process: no new calls, running ones and the callbacks of accepted outputs (H-2) may finish
-// until the drain limit, then the process has grace (K9).
+// until the drain limit, then the process has grace (K9). A second stop waits for the first.
 func (pr *process) stop() {
 	lim := pr.plugin.lim
 	pr.mu.Lock()
+	if pr.draining {
+		pr.mu.Unlock()
+		<-pr.gone
+		return
+	}
 	pr.draining = true
 	if pr.calls == 0 {
 		close(pr.idle)
@@ -326,6 +231,9 @@ func (pr *process) connectError(ctx context.Context, err error) error {
 	p := pr.plugin
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return p.unavailable(r)
+	}
+	if l, ok := errors.AsType[*lieError](err); ok {
+		return p.unavailable(l)
 	}
 	if cause := ctx.Err(); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
 		return context.Cause(ctx)

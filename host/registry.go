@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/toolhost/toolhost/host/internal/scan"
@@ -35,8 +36,8 @@ type registration struct {
 }
 
 // registered reads once what every plugin registered last, so that what is reviewed is what is listed.
-func registered(plugins []*plugin) (all []registration) {
-	for _, p := range plugins {
+func registered(plugins iter.Seq[*plugin]) (all []registration) {
+	for p := range plugins {
 		if m := p.manifest.Load(); m != nil {
 			all = append(all, registration{p, m})
 		}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"encoding/hex"
 	"path/filepath"
 	"time"
 
@@ -81,20 +82,27 @@ func (s *StateDir) Quarantines() ([]Quarantine, error) {
 	var all []Quarantine
 	held, err := s.dir.Quarantines()
 	for _, q := range held {
-		all = append(all, Quarantine(q))
+		all = append(all, toQuarantine(q))
 	}
 	return all, err
 }
 
-// Release ends the quarantine of a plugin. It returns what it was, and whether there was one. Hosts that run see it at the
-// plugin's next start.
+// Release ends the quarantine of a plugin, and forgets what the program registered before. It returns what it was, and
+// whether there was one. Hosts that run see it at the next call.
 func (s *StateDir) Release(plugin string) (Quarantine, bool, error) {
 	was, _, err := s.dir.Quarantined(plugin)
 	if err != nil {
 		return Quarantine{}, false, err
 	}
 	ok, err := s.dir.Release(plugin)
-	return Quarantine(was), ok, err
+	if key, keyErr := hex.DecodeString(was.Conditions); err == nil && keyErr == nil && len(key) == len(state.Key{}) {
+		err = s.dir.UpdateIndex(func(u *state.IndexUpdate) { u.ForgetManifest(state.Key(key)) })
+	}
+	return toQuarantine(was), ok, err
+}
+
+func toQuarantine(q state.Quarantine) Quarantine {
+	return Quarantine{Plugin: q.Plugin, Program: q.Program, Reason: q.Reason, At: q.At}
 }
 
 // LiveHost is a host of this user that runs.

@@ -100,7 +100,7 @@ type sealed struct {
 	Caller   Caller          `json:"caller"`
 	Rules    string          `json:"rules"`   // the policy's digest
 	Tool     string          `json:"tool"`    // hash of the definition
-	Program  string          `json:"program"` // hash of the manifest of the plugin that it was
+	Program  string          `json:"program"` // hash of the bytes of the plugin that it was, or of its manifest
 	Round    int             `json:"round"`
 }
 

@@ -98,11 +98,11 @@ func Build(t testing.TB, dir, name string) string {
 func (c Config) host(t testing.TB, p host.Plugin) *host.Host {
 	t.Helper()
 	h, err := host.Open(t.Context(), host.Config{
-		Plugins: []host.Plugin{p},
-		Limits:  c.Limits,
-		Tracer:  c.Tracer,
-		Eager:   true,
-		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Plugins: []host.Plugin{p}, StateDir: t.TempDir(),
+		Limits: c.Limits,
+		Tracer: c.Tracer,
+		Eager:  true,
+		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,10 @@ type Quarantine struct {
 	Program string    `json:"program,omitempty"` // the SHA-256 of its binary, in hexadecimal; empty if unknown
 	Reason  string    `json:"reason"`            // for people; cut after 4096 bytes
 	At      time.Time `json:"at"`                // by Clock; set by SetQuarantine
+
+	// Conditions identifies the binary and what it is given, in hexadecimal, as who asks computes it: with other
+	// arguments or settings the plugin may work. Empty if unknown.
+	Conditions string `json:"conditions,omitempty"`
 }
 
 const (
@@ -30,8 +34,10 @@ func (d *Dir) SetQuarantine(q Quarantine) error {
 	if err := checkName("quarantine", q.Plugin); err != nil {
 		return err
 	}
-	if !isSum(q.Program) {
-		return fmt.Errorf("quarantine of %s: %q is no SHA-256", q.Plugin, q.Program)
+	for _, sum := range []string{q.Program, q.Conditions} {
+		if !isSum(sum) {
+			return fmt.Errorf("quarantine of %s: %q is no SHA-256", q.Plugin, sum)
+		}
 	}
 	q.Reason = cut(q.Reason, reasonMax)
 	return d.use(func(s *session) error {
