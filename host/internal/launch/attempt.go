@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -165,7 +166,7 @@ func (a *attempt) failed(conn *grpc.ClientConn) *StartError {
 	case e.Exit.Fault != "":
 		e.Cause, e.Err = CauseFault, errors.New("a fault in the host: "+e.Exit.Fault)
 	case f != nil && f.own && e.Exit.Exited && !e.Exit.Killed:
-		e.Cause, e.Err = e.Exit.early()
+		e.Cause, e.Err = e.Exit.early(runtime.GOOS, p.out.silence())
 	}
 	return e
 }

@@ -15,7 +15,7 @@ import (
 // the operator's list: it wins over host (S2), and loses only names that the
 // handshake needs. Of equal names the last wins. Both lists hold NAME=VALUE.
 func Environ(host, own []string) (env, dropped []string) {
-	return environ(host, StandardEnv(), own)
+	return environ(runtime.GOOS, host, StandardEnv(), own)
 }
 
 // StandardEnv is the names of the host's variables that pass to a plugin, in the
@@ -27,7 +27,19 @@ func StandardEnv() []string {
 	return slices.Clone(hostNames)
 }
 
-func environ(host, pass, own []string) (env, dropped []string) {
+// environ is Environ for the names in pass, on the system goos. Windows does not tell upper from lower case in
+// a name; what passes keeps the case of the one that came first.
+func environ(goos string, host, pass, own []string) (env, dropped []string) {
+	known := func(name string) string {
+		if goos == "windows" {
+			return strings.ToUpper(name)
+		}
+		return name
+	}
+	pass = slices.Clone(pass)
+	for i := range pass {
+		pass[i] = known(pass[i])
+	}
 	values := map[string]string{}
 	var names []string
 	put := func(kv string, allowed func(string) bool) {
@@ -39,21 +51,21 @@ func environ(host, pass, own []string) (env, dropped []string) {
 			dropped = append(dropped, name)
 			return
 		}
-		if _, known := values[name]; !known {
+		if _, again := values[known(name)]; !again {
 			names = append(names, name)
 		}
-		values[name] = value
+		values[known(name)] = value
 	}
 	for _, kv := range host {
-		put(kv, func(name string) bool { return passes(name, pass) })
+		put(kv, func(name string) bool { return passes(known(name), pass) })
 	}
 	for _, kv := range own {
-		put(kv, func(name string) bool { return !reserved(name) })
+		put(kv, func(name string) bool { return !reserved(known(name)) })
 	}
 	for _, name := range names {
-		env = append(env, name+"="+values[name])
+		env = append(env, name+"="+values[known(name)])
 	}
-	dropped = slices.DeleteFunc(dropped, func(name string) bool { _, kept := values[name]; return kept })
+	dropped = slices.DeleteFunc(dropped, func(name string) bool { _, kept := values[known(name)]; return kept })
 	slices.Sort(dropped)
 	return env, slices.Compact(dropped)
 }
@@ -62,9 +74,6 @@ func environ(host, pass, own []string) (env, dropped []string) {
 func passes(name string, pass []string) bool {
 	if strings.HasPrefix(name, "PLUGIN_") || strings.HasPrefix(name, "TOOLHOST_") {
 		return false
-	}
-	if runtime.GOOS == "windows" {
-		name = strings.ToUpper(name)
 	}
 	return slices.ContainsFunc(pass, func(p string) bool {
 		stem, open := strings.CutSuffix(p, "*")

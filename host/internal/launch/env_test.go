@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 func TestEnviron(t *testing.T) {
@@ -34,6 +35,20 @@ func TestEnviron(t *testing.T) {
 		t.Error("env", diff)
 	}
 	if diff := cmp.Diff(wantDropped, dropped); diff != "" {
+		t.Error("dropped", diff)
+	}
+}
+
+// Windows knows a variable by its name in whatever case.
+func TestEnviron_Windows(t *testing.T) {
+	host := []string{"=C:=C:\\dir", "Path=C:\\bin", "SystemRoot=C:\\Windows", "Temp=C:\\t", "Secret=s", "toolhost_state=x", "Plugin_Min_Port=1", "No_Proxy=x"}
+	own := []string{"PATH=C:\\own", "toolhost_plugin_conn=7", "Key=a", "KEY=b"}
+	env, dropped := environ("windows", host, []string{"path", "SYSTEMROOT", "TEMP", "no_*", "TOOLHOST_*"}, own)
+	slices.Sort(env)
+	if diff := cmp.Diff([]string{"Key=b", "No_Proxy=x", "Path=C:\\own", "SystemRoot=C:\\Windows", "Temp=C:\\t"}, env); diff != "" {
+		t.Error("env", diff)
+	}
+	if diff := cmp.Diff([]string{"Plugin_Min_Port", "Secret", "toolhost_plugin_conn", "toolhost_state"}, dropped); diff != "" {
 		t.Error("dropped", diff)
 	}
 }
@@ -86,7 +101,7 @@ func TestS6_Descriptors(t *testing.T) {
 	}
 	defer syscall.Close(low)
 	high := low + 40
-	if err := syscall.Dup2(low, high); err != nil {
+	if err := unix.Dup3(low, high, 0); err != nil {
 		t.Fatal(err)
 	}
 	defer syscall.Close(high)

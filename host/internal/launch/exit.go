@@ -79,6 +79,9 @@ const (
 	CauseSyscall Cause = "system_call"
 	// CausePanic is a Go panic or fatal error.
 	CausePanic Cause = "panic"
+	// CauseSignature is a program that macOS ended before its first word, because its
+	// code signature does not fit the file (P1).
+	CauseSignature Cause = "signature"
 	// CauseCookie is a go-plugin plugin of another host.
 	CauseCookie Cause = "cookie"
 	// CauseInterpreter is a missing interpreter, dynamic loader or library.
@@ -156,9 +159,18 @@ func (e *Exit) settle(limits confine.Settings, used time.Duration, oom bool) {
 	}
 }
 
-// early is why the process ended by itself before it was ready (L2).
-func (e *Exit) early() (Cause, error) {
+// statusDLLNotFound is the exit status of a program on Windows whose libraries are not all there.
+const statusDLLNotFound = 0xC0000135
+
+// early is why the process ended by itself before it was ready (L2), on the system goos; silent
+// is true if it had written nothing.
+func (e *Exit) early(goos string, silent bool) (Cause, error) {
 	switch {
+	case goos == "darwin" && silent && e.Signal == "SIGKILL" && e.Limit == "":
+		return CauseSignature, errors.New("the system killed it before its first word (SIGKILL): its code signature does not fit the file, " +
+			"as when a signed file is overwritten; put a new file in its place by a rename, or sign it again: codesign --force --sign - FILE")
+	case goos == "windows" && int64(e.Status) == statusDLLNotFound:
+		return CauseInterpreter, fmt.Errorf("a library is missing (%v)", e)
 	case e.Limit != "":
 		return e.Cause, fmt.Errorf("%v: it exceeded its %s before it was ready", e, e.Limit)
 	case e.Cause == CauseMemory:

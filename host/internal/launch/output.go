@@ -185,6 +185,13 @@ func (o *output) left(s *stream) bool {
 	return s.taken < s.goal
 }
 
+// silence reports whether nothing was ever read.
+func (o *output) silence() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.streams[0].taken == 0 && o.streams[1].taken == 0
+}
+
 // flush waits until all lines that are in the pipes or the queue were delivered
 // or dropped, or ctx ends (O4). Every byte is in a pipe or counted as taken,
 // since readers read under the mutex.

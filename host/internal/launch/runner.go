@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ func (a *attempt) runner(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runn
 	if pass == nil {
 		pass = StandardEnv()
 	}
-	env, dropped := environ(os.Environ(), pass, slices.Concat(a.spec.Sandbox.Set, a.spec.Env))
+	env, dropped := environ(runtime.GOOS, os.Environ(), pass, slices.Concat(a.spec.Sandbox.Set, a.spec.Env))
 	a.l.log.Debug("launch: variables that the plugin does not see", "plugin", a.spec.Name, "names", dropped)
 	for _, kv := range cmd.Env {
 		if !strings.HasPrefix(kv, plugin.EnvUnixSocketDir+"=") {
