@@ -381,7 +381,7 @@ func (r *run) crashed(ctx context.Context, proc *process, outcome Outcome) *Erro
 		return r.ended(ctx, outcome)
 	}
 	code := Unavailable
-	if proc.stopping.Load() {
+	if r.host.closed.Load() && proc.stopping.Load() { // a replaced or idle process is stopped as well
 		code = Closed
 	}
 	e := r.fail(code, outcome, proc.exit)
@@ -425,8 +425,10 @@ func (a *attempt) canceled(ctx context.Context, tool *ToolError) *Error {
 	switch {
 	case ctx.Err() != nil:
 		return r.ended(ctx, Unknown)
-	case a.proc.stopping.Load() || r.host.closed.Load():
+	case r.host.closed.Load():
 		return r.fail(Closed, Unknown, errHostClosed)
+	case a.proc.stopping.Load():
+		return r.fail(Unavailable, Unknown, errReplaced)
 	case clock != nil && clock.remaining(ctx) < clockSkew: // the plugin's clock was the first to say so
 		return r.fail(Timeout, Unknown, &timeoutError{time.Since(r.begun)})
 	case a.leaves(ctx):
@@ -434,6 +436,8 @@ func (a *attempt) canceled(ctx context.Context, tool *ToolError) *Error {
 	}
 	return r.fail(Canceled, Unknown, tool)
 }
+
+var errReplaced = errors.New("the plugin was replaced, and the time that its running calls had is over")
 
 // clockSkew is how much earlier than the host's clock the plugin's may end a call.
 const clockSkew = 100 * time.Millisecond

@@ -171,6 +171,16 @@ func (c *chaos) replace(plugin int, broken bool) error {
 	return c.fleet.write(s)
 }
 
+// replaceAll replaces every victim once: then each has a version before its own, as it will have at the end.
+func (c *chaos) replaceAll(ctx context.Context) error {
+	for _, plugin := range c.victims {
+		if err := c.replace(plugin, false); err != nil {
+			return err
+		}
+	}
+	return c.host.Reload(ctx)
+}
+
 func (c *chaos) corrupt(plugin int) error {
 	c.mu.Lock()
 	c.broken[plugin] = time.Now()

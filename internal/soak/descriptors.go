@@ -18,7 +18,7 @@ func descriptorsFlat(ctx context.Context, base, dir string, plugins int, d time.
 	}
 	h, err := host.Open(ctx, host.Config{
 		Plugins: f.plugins(), StateDir: f.state(), Eager: true,
-		Limits: host.Limits{Ping: 200 * time.Millisecond, PingWait: 5 * time.Second, Start: time.Minute},
+		Limits: host.Limits{Ping: 200 * time.Millisecond, PingWait: 5 * time.Second, Idle: -1, Start: time.Minute},
 	})
 	if err != nil {
 		return err

@@ -4,9 +4,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/toolhost/toolhost/host"
@@ -24,3 +26,36 @@ func (c *counter) WithGroup(string) slog.Handler             { return c }
 func standing(h *host.Host) []host.PluginStatus { return slices.Collect(h.Plugins()) }
 
 func callers() int { return 32 * runtime.GOMAXPROCS(0) }
+
+// watcher counts what the host's plugins go through.
+type watcher struct {
+	stopped func()
+	done    chan struct{}
+	counts  map[host.State]int
+}
+
+// watch begins to count. Its goroutine ends with stop.
+func watch(h *host.Host) *watcher {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &watcher{stopped: cancel, done: make(chan struct{}), counts: map[host.State]int{}}
+	events := h.Watch(ctx)
+	go func() {
+		defer close(w.done)
+		for e := range events {
+			w.counts[e.State]++
+		}
+	}()
+	return w
+}
+
+// stop ends the counting and says what was counted.
+func (w *watcher) stop() string {
+	w.stopped()
+	<-w.done
+	var all []string
+	for state, n := range w.counts {
+		all = append(all, fmt.Sprintf("%s %d", state, n))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}

@@ -5,6 +5,7 @@
 // one verdict a phase and exits with status 1 if a limit was broken. Its phases are
 //
 //	mixed        the load, without and with chaos; -time each
+//	swap         a binary replaced 20 times under 8 callers
 //	hostkill     50 hosts are killed; nothing of their plugins is left
 //	pid1         the same with each host as process 1 of a pid namespace
 //	crash        1,000 crash cycles of one plugin
@@ -107,6 +108,7 @@ func (s *soak) phases() []phase {
 			m := &mixed{seed: s.seed, base: s.base, dir: dir, plugins: 20, victims: 10, capacity: 8 * time.Second, each: s.each, every: time.Second, share: share, ratio: s.ratio, rate: s.rate}
 			return m.run(ctx, r)
 		}},
+		{"swap", 30 * time.Second, func(ctx context.Context, dir string, r *report) error { return swaps(ctx, s.base, dir, 20, r) }},
 		{"hostkill", 45 * time.Second, func(ctx context.Context, dir string, r *report) error {
 			return hostKills(ctx, s.base, dir, 50, false, r)
 		}},

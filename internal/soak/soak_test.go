@@ -55,6 +55,27 @@ func passes(t *testing.T, run func(dir string, r *report) error) {
 	}
 }
 
+// The short form of the phase mixed: every action once on each victim, under the race detector if there is one. The
+// ratio is not held: the machine is not ours.
+func TestC3_MixedLoadWithChaos(t *testing.T) {
+	each := 3 * time.Second
+	if testing.Short() {
+		each = 2 * time.Second
+	}
+	passes(t, func(dir string, r *report) error {
+		m := &mixed{
+			seed: 1, base: os.Args[0], args: []string{pluginArg}, dir: dir, plugins: 4, victims: 2,
+			capacity: time.Second, each: each, every: 500 * time.Millisecond, share: 0.2,
+		}
+		return m.run(t.Context(), r)
+	})
+}
+
+// The short form of the phase swap (D8, K12, L8).
+func TestD8_SwapUnderLoad(t *testing.T) {
+	passes(t, func(dir string, r *report) error { return swaps(t.Context(), os.Args[0], dir, 3, r, pluginArg) })
+}
+
 // The short forms of the phases hostkill and pid1: a whole host, of which launch's test kills only the lowest part.
 func TestK4_K5_HostIsKilled(t *testing.T) {
 	for name, asInit := range map[string]bool{"below init": false, "as init": true} {
