@@ -244,7 +244,7 @@ func TestM5_NoFlowWaitsForAnother(t *testing.T) {
 			if _, err := r.Result(); err == nil && tool != "asklater" {
 				t.Error("a call that was cancelled has a result")
 			}
-			if d := time.Since(began); d > time.Second {
+			if d := time.Since(began); d > 5*time.Second {
 				t.Errorf("the cancel took %v", d)
 			}
 			call(t, h, "echo", `{"text":"after it"}`)

@@ -68,6 +68,7 @@ func TestO5_EveryRouteIsInOneLog(t *testing.T) {
 	h := open(t, host.Config{Logger: slog.New(log)}, self("more", "more"))
 	before := time.Now()
 	call(t, h, "routes", `{}`)
+	eventually(t, "all is logged", func() bool { return len(log.with("by ")) >= 9 }) // a busy machine's log may follow the result
 	got := map[string][]string{}
 	for _, rec := range log.with("by ") {
 		stream := attr(rec, "stream")

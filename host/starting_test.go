@@ -76,11 +76,11 @@ func TestL4_TheCallersCancelEndsAStart(t *testing.T) {
 			cancel()
 			began := time.Now()
 			wantError(t, nil, <-done, host.Canceled, host.NotStarted)
-			if d := time.Since(began); d > time.Second { // 200 ms on a quiet machine
+			if d := time.Since(began); d > 3*time.Second { // 200 ms on a quiet machine
 				t.Errorf("the caller waited %v", d)
 			}
 			eventually(t, "no process", func() bool { return len(children(os.Getpid())) == 0 })
-			if d := time.Since(began); d > 2*time.Second {
+			if d := time.Since(began); d > 4*time.Second {
 				t.Errorf("the process lived for %v", d)
 			}
 			if s := status(t, h); s.State == host.Cooling || s.State == host.Quarantined {
@@ -215,7 +215,7 @@ func TestL5_StopDuringAStart(t *testing.T) {
 	}
 	began := time.Now()
 	h.Close()
-	if d := time.Since(began); d > 2*time.Second {
+	if d := time.Since(began); d > 4*time.Second { // of a minute
 		t.Errorf("Close took %v", d)
 	}
 	if _, err := r.Result(); err == nil {
@@ -260,8 +260,9 @@ func TestL14_ManyStartsAtOnce(t *testing.T) {
 	close(over)
 	sampler.Wait()
 	t.Logf("%d starts: at most %d processes and %d more descriptors", many, processes, fds-before.fds)
-	// A process may be on its way out while the next begins; every plugin holds its private copy open.
-	if processes > 2*atOnce || fds-before.fds > many+16*atOnce+16 {
+	// A process may be on its way out while the next begins; every plugin holds its private copy open. All at once they
+	// would have 2000.
+	if processes > 2*atOnce || fds-before.fds > many+100 {
 		t.Errorf("at most %d processes and %d descriptors (%d before)", processes, fds, before.fds)
 	}
 }
