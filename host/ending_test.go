@@ -166,9 +166,12 @@ func TestD9_ABrokenConnectionReplacesThePlugin(t *testing.T) {
 		{self("more", "more"), "drop", "echo"},
 	} {
 		t.Run(tt.tool, func(t *testing.T) {
-			h := open(t, host.Config{}, tt.plugin)
-			h.Tool(tt.tool) // starts it
+			h := open(t, host.Config{StateDir: t.TempDir()}, tt.plugin)
+			h.Tool(tt.tool) // of which nothing is known: starts it
 			before := status(t, h)
+			if before.PID == 0 {
+				t.Fatalf("%+v", before)
+			}
 			fails(t, h, tt.tool, `{}`, host.Unavailable, host.Unknown)
 			if now := status(t, h); now.State == host.Ready && now.PID == before.PID {
 				t.Errorf("%+v", now)
@@ -182,6 +185,90 @@ func TestD9_ABrokenConnectionReplacesThePlugin(t *testing.T) {
 				t.Errorf("%+v", now)
 			}
 		})
+	}
+}
+
+// C13: a host that is killed under load and started again at once has its plugin once: what the one before started ends,
+// and is not doubled.
+func TestC13_AHostStartedAgainHasItsPluginOnce(t *testing.T) {
+	const inner = "TOOLHOST_TEST_AGAIN"
+	state := os.Getenv(inner)
+	plugin := self("more", "more")
+	if state != "" {
+		plugin.Args = []string{state}
+		h := open(t, host.Config{StateDir: state}, plugin)
+		call(t, h, "echo", `{"text":""}`)
+		fmt.Println("ready")
+		for { // until it is killed
+			call(t, h, "echo", `{"text":"load"}`)
+		}
+	}
+	state = t.TempDir()
+	plugin.Args = []string{state}
+	for range 3 {
+		cmd := exec.Command(mustExecutable(t), "-test.run=^TestC13_AHostStartedAgainHasItsPluginOnce$")
+		cmd.Env = append(os.Environ(), inner+"="+state)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "ready"; {
+		}
+		if n := len(withArg(state)); n != 1 {
+			t.Errorf("%d processes of the plugin", n)
+		}
+		_ = cmd.Process.Kill()
+		h := open(t, host.Config{StateDir: state}, plugin)
+		call(t, h, "echo", `{"text":"again"}`)
+		_ = cmd.Wait()
+		eventually(t, "one process of the plugin", func() bool { return len(withArg(state)) == 1 })
+		call(t, h, "echo", `{"text":"and again"}`)
+		if s := status(t, h); s.Restarts != 0 {
+			t.Errorf("%+v", s)
+		}
+		h.Close()
+		eventually(t, "none", func() bool { return len(withArg(state)) == 0 })
+	}
+}
+
+// C1: from the end of a process to the event that tells it, at best of ten.
+func TestC1_CrashToEvent(t *testing.T) {
+	p := self("more", "more")
+	p.Sandbox.Profile = host.ProfileNone // so that its pid can be signalled with effect
+	h := open(t, host.Config{StateDir: t.TempDir()}, p)
+	call(t, h, "echo", `{"text":""}`)
+	ready, crashed := make(chan int, 100), make(chan time.Time, 100)
+	var watching sync.WaitGroup
+	watching.Go(func() { // ends with the host
+		for e := range h.Watch(context.Background()) {
+			switch e.State {
+			case host.Ready:
+				ready <- e.PID
+			case host.Crashed:
+				crashed <- time.Now()
+			}
+		}
+	})
+	best := time.Hour
+	for range 10 {
+		pid := <-ready
+		began := time.Now()
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		best = min(best, (<-crashed).Sub(began))
+		for len(ready) == 0 { // a call that meets the dying process fails; the next one starts another
+			_, _ = h.Call(t.Context(), host.Call{Tool: "more/echo", Input: []byte(`{"text":""}`)})
+		}
+	}
+	h.Close()
+	watching.Wait()
+	t.Logf("SIGKILL to event, best of 10: %v", best)
+	if best > 50*time.Millisecond {
+		t.Errorf("%v", best)
 	}
 }
 
