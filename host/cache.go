@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,9 +87,9 @@ func (c *cache) learnFile(path string, f state.File, begun time.Time) {
 	c.write(func(u *state.IndexUpdate) { u.SetFile(path, f, begun) })
 }
 
-// manifest is what was registered under a key, and when it was first; nil: nothing is known. clean: it was
-// checked then, and nothing was found.
-func (c *cache) manifest(key state.Key) (m *pb.Manifest, since time.Time, clean bool) {
+// manifest is what was registered under a key, when it was first, and what was marked of it; nil: nothing is
+// known.
+func (c *cache) manifest(key state.Key) (m *pb.Manifest, since time.Time, mark byte) {
 	c.mu.Lock()
 	known, ok := c.known[key]
 	if !ok {
@@ -98,20 +99,23 @@ func (c *cache) manifest(key state.Key) (m *pb.Manifest, since time.Time, clean 
 	}
 	c.mu.Unlock()
 	if known == nil || len(known.Bytes) == 0 {
-		return nil, time.Time{}, false
+		return nil, time.Time{}, 0
 	}
 	m = new(pb.Manifest)
 	if err := proto.Unmarshal(known.Bytes[1:], m); err != nil {
-		return nil, time.Time{}, false
+		return nil, time.Time{}, 0
 	}
-	return m, known.At, known.Bytes[0] == markClean
+	return m, known.At, known.Bytes[0]
 }
 
 // learnManifest remembers what a program registered.
-func (c *cache) learnManifest(key state.Key, m *pb.Manifest, clean bool) {
-	mark := []byte{markChecked}
+func (c *cache) learnManifest(key state.Key, m *pb.Manifest, clean, settled bool) {
+	mark := []byte{0}
 	if clean {
-		mark[0] = markClean
+		mark[0] |= markClean
+	}
+	if settled {
+		mark[0] |= markSettled
 	}
 	text, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(mark, m)
 	if err != nil {
@@ -124,10 +128,32 @@ func (c *cache) learnManifest(key state.Key, m *pb.Manifest, clean bool) {
 	c.write(func(u *state.IndexUpdate) { u.SetManifest(key, known) })
 }
 
-// The first byte of a remembered manifest.
+// settle marks a remembered manifest as one that grew beyond nothing.
+func (c *cache) settle(key state.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.known[key]
+	if !ok {
+		found, there := c.index.Manifest(key)
+		if !there {
+			return
+		}
+		known = &found
+	}
+	if known == nil || len(known.Bytes) == 0 {
+		return
+	}
+	settled := *known
+	settled.Bytes = slices.Clone(known.Bytes)
+	settled.Bytes[0] |= markSettled
+	c.known[key] = &settled
+	c.write(func(u *state.IndexUpdate) { u.SetManifest(key, settled) })
+}
+
+// The bits of the first byte of a remembered manifest.
 const (
-	markChecked = 1 // something was found in it, or not all of it was taken
-	markClean   = 2
+	markClean   = 2 // every tool was taken, and nothing was found in any definition
+	markSettled = 4 // it is its plugin's baseline, or no more than that (T19)
 )
 
 // forget forgets what was registered under a key.

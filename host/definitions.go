@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -17,13 +18,16 @@ import (
 // plugins' tools, paths of secrets, URLs with a place to fill in, long base64, words of mixed scripts. Wording cannot
 // be scanned fully: a definition without findings is not obviously hostile, and no more is known of it.
 //
+// And what a plugin registers is compared with what was accepted last, or else was seen first (T19): a tool that grew since is
+// named by PluginStatus.Changes.
+//
 // Whatever is chosen, a tool with an invisible character in its definition is refused (T17).
 type Definitions int
 
 // The ways.
 const (
 	DefinitionsWarn   Definitions = iota // findings are logged once and shown; nothing else changes
-	DefinitionsReview                    // and a tool with findings does not exist until Host.Accept was told its manifest
+	DefinitionsReview                    // and a tool with findings, or one that grew (T19), does not exist until Host.Accept was told its manifest
 	DefinitionsOff                       // findings are not looked for
 )
 
@@ -70,15 +74,17 @@ func (h *Host) Accept(ctx context.Context, name, manifest string) error {
 	if p == nil {
 		return fail(NotFound, errNoPlugin)
 	}
-	switch m := p.manifest.Load(); {
+	m := p.manifest.Load()
+	switch {
 	case m == nil:
 		return fail(Unavailable, fmt.Errorf("it did not say what tools it has: %w", p.lastError()))
 	case m.digest() != manifest:
 		return fail(InvalidInput, fmt.Errorf("its manifest is %.12s by now, not %.12s: look at it again", m.digest(), manifest))
 	}
-	if err := h.state.Accept(name, manifest); err != nil {
+	if err := errors.Join(h.state.Accept(name, manifest), p.setBaseline(m, true)); err != nil {
 		return fail(Internal, err)
 	}
+	m.changes.Store(nil)
 	h.publish()
 	return nil
 }
@@ -143,25 +149,34 @@ func (n toolNames) findings(e *entry) []Finding {
 	return out
 }
 
-// review decides about every tool with findings. A tool is held if a person should accept its manifest and has not, as
-// far as can be known.
-func (h *Host) review(plugins []registration) map[*entry]ToolFindings {
+// review is what there is to say of a tool.
+type review struct {
+	ToolFindings
+	changes []Change // Held is the tool's
+}
+
+// review decides about every tool with findings or changes. A tool is held if a person should accept its manifest and has
+// not, as far as can be known.
+func (h *Host) review(plugins []registration) map[*entry]review {
 	if h.cfg.Definitions == DefinitionsOff {
 		return nil
 	}
-	reviews := map[*entry]ToolFindings{}
+	reviews := map[*entry]review{}
 	names := namesOf(plugins)
 	for _, p := range plugins {
 		asked, held := false, false
 		for _, e := range p.manifest.tools {
-			found := names.findings(e)
-			if len(found) == 0 {
+			found, changes := names.findings(e), slices.Clone(p.manifest.changesOf(e))
+			if len(found) == 0 && len(changes) == 0 {
 				continue
 			}
 			if !asked && h.cfg.Definitions == DefinitionsReview {
 				asked, held = true, !h.accepted(p.plugin, p.manifest)
 			}
-			reviews[e] = ToolFindings{Tool: e.tool.ID, Score: score(found), Held: held, Findings: found}
+			for i := range changes {
+				changes[i].Held = held
+			}
+			reviews[e] = review{ToolFindings{Tool: e.tool.ID, Score: score(found), Held: held, Findings: found}, changes}
 		}
 	}
 	return reviews
@@ -185,7 +200,7 @@ func score(found []Finding) int {
 }
 
 // logReviews logs what was found since the snapshot before.
-func (h *Host) logReviews(before, now map[*entry]ToolFindings) {
+func (h *Host) logReviews(before, now map[*entry]review) {
 	known := map[string]bool{}
 	for e, f := range before {
 		known[reviewKey(e, f)] = true
@@ -197,15 +212,20 @@ func (h *Host) logReviews(before, now map[*entry]ToolFindings) {
 		if known[reviewKey(e, f)] {
 			continue
 		}
-		first := f.Findings[0]
-		e.plugin.log.Warn("a tool's definition may speak to the model", "tool", f.Tool, "score", f.Score, "held", f.Held, "findings", len(f.Findings),
-			slog.Group("first", "rule", first.Rule, "path", first.Path, "quote", first.Quote))
+		if len(f.Findings) > 0 {
+			first := f.Findings[0]
+			e.plugin.log.Warn("a tool's definition may speak to the model", "tool", f.Tool, "score", f.Score, "held", f.Held, "findings", len(f.Findings),
+				slog.Group("first", "rule", first.Rule, "path", first.Path, "quote", first.Quote))
+		}
+		if len(f.changes) > 0 {
+			e.plugin.log.Warn("a tool is more than it was", "tool", f.Tool, "held", f.Held, "changes", len(f.changes), "first", f.changes[0].String())
+		}
 	}
 }
 
 // reviewKey is the same for the same findings in the same definition.
-func reviewKey(e *entry, f ToolFindings) string {
-	return fmt.Sprint(e.tool.Plugin, "/", e.tool.ID, "/", e.hash, len(f.Findings))
+func reviewKey(e *entry, f review) string {
+	return fmt.Sprint(e.tool.Plugin, "/", e.tool.ID, "/", e.hash, len(f.Findings), "/", len(f.changes))
 }
 
 // recheck looks whether somebody has accepted, perhaps in another process, what is held.

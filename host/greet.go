@@ -140,8 +140,10 @@ func (pr *process) describe(ctx context.Context) (*manifest, error) {
 		return nil, fmt.Errorf("describe: %w", err)
 	}
 	m.key, m.since = pr.program.key, time.Now()
+	changes := p.grown(m)
+	m.changes.Store(&changes)
 	if p.cfg.Dial == nil {
-		p.host.cache.learnManifest(m.key, resp.GetManifest(), m.clean())
+		p.host.cache.learnManifest(m.key, resp.GetManifest(), m.clean(), changes != nil && len(changes) == 0)
 	}
 	return m, nil
 }
@@ -154,15 +156,22 @@ func (p *plugin) known(g *program) *manifest {
 	if p.cfg.Dial != nil {
 		return nil
 	}
-	text, since, clean := p.host.cache.manifest(g.key)
+	text, since, mark := p.host.cache.manifest(g.key)
 	if text == nil {
 		return nil
 	}
-	m, err := newManifest(p, text, clean)
+	m, err := newManifest(p, text, mark&markClean != 0)
 	if err != nil {
 		return nil // of another version of this host
 	}
 	m.key, m.since = g.key, since
+	if mark&markSettled == 0 {
+		changes := p.grown(m)
+		m.changes.Store(&changes)
+		if changes != nil && len(changes) == 0 {
+			p.host.cache.settle(g.key)
+		}
+	}
 	return m
 }
 

@@ -78,6 +78,8 @@ func servePlugin() {
 		pluginsdk.Serve(otherTools()...)
 	case "poisoned":
 		pluginsdk.Serve(poisonedTools()...)
+	case "growing":
+		serveGrowing()
 	case "alike":
 		pluginsdk.Serve(tool("p1ain", func(context.Context, *pluginsdk.Call, struct{}) (string, error) { return "alike", nil }))
 	case "sandbox":

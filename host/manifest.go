@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -33,6 +34,16 @@ type manifest struct {
 	settings []byte   // JSON Schema; nil: not declared
 	tools    []*entry // in the plugin's order
 	bad      []BadTool
+
+	changes atomic.Pointer[map[string][]Change] // in which its tools grew (T19), by id; nil: in none, or that was accepted
+}
+
+// changesOf are the ways in which a tool grew.
+func (m *manifest) changesOf(e *entry) []Change {
+	if all := m.changes.Load(); all != nil {
+		return (*all)[e.tool.ID]
+	}
+	return nil
 }
 
 // digest is the hash in hex.

@@ -46,6 +46,12 @@ func (h *Host) whyNot(caller Caller, name string) []string {
 				why = append(why, fmt.Sprintf("plugin %s has it, but its definition has findings and waits for a person: see toolhost lint", p.Name))
 			}
 		}
+		for i, c := range p.Changes {
+			first := i == 0 || p.Changes[i-1].Tool != c.Tool
+			if first && c.Held && (c.Tool == name || p.Name+"/"+c.Tool == name) {
+				why = append(why, fmt.Sprintf("plugin %s has it, but it changed (%s) and waits for a person: see toolhost lint", p.Name, c))
+			}
+		}
 		if p.Error != "" && len(p.Tools) == 0 {
 			why = append(why, fmt.Sprintf("plugin %s: %s: %s", p.Name, p.State, p.Error))
 		}

@@ -25,6 +25,7 @@ type plugin struct {
 	manifest atomic.Pointer[manifest] // what is listed; nil: nothing is known
 	current  atomic.Pointer[process]  // takes calls; nil if none does
 
+	baseM    sync.Mutex // held while the baseline is set
 	swapping sync.Mutex // held while a new version takes the place of the old one
 
 	mu       sync.Mutex

@@ -16,8 +16,8 @@ type registry struct {
 	listed []row             // one a tool, under its shortest name, and one an alias; by name
 	clash  []clash           // what could not be given its name, and names that look alike (T18)
 
-	reviews map[*entry]ToolFindings // the tools with findings; those that are held have no name
-	looks   map[string]named        // by skeleton, the first name that looks so
+	reviews map[*entry]review // the tools with findings or changes; those that are held have no name
+	looks   map[string]named  // by skeleton, the first name that looks so
 }
 
 // clash is something about names that a person should know.
@@ -47,7 +47,7 @@ func registered(plugins iter.Seq[*plugin]) (all []registration) {
 
 // newRegistry builds the snapshot from what the plugins registered, by their names, the aliases, and what the scan of
 // the definitions found.
-func newRegistry(plugins []registration, aliases map[string]string, reviews map[*entry]ToolFindings) *registry {
+func newRegistry(plugins []registration, aliases map[string]string, reviews map[*entry]review) *registry {
 	r := &registry{byName: map[string]*entry{}, reviews: reviews, looks: map[string]named{}}
 	for _, p := range plugins {
 		for _, e := range p.manifest.tools {

@@ -48,6 +48,7 @@ type PluginStatus struct {
 	Known    time.Time      `json:"knownSince,omitzero"` // when this manifest was registered first
 	Dynamic  bool           `json:"dynamic,omitempty"`   // its tools come and go while it runs: what is listed was so at Known
 	Findings []ToolFindings `json:"findings,omitempty"`  // its tools whose definitions may speak to the model (T16)
+	Changes  []Change       `json:"changes,omitempty"`   // in which its tools grew since they were accepted or first seen (T19)
 	Clashes  []string       `json:"clashes,omitempty"`   // what of its tools' names clashes with, or looks like, another's (T18)
 }
 
@@ -92,9 +93,11 @@ func (m *manifest) addTo(s *PluginStatus, r *registry) {
 	s.SettingsSchema, s.Known, s.Dynamic = m.settings, m.since, m.dynamic
 	for _, e := range m.tools {
 		s.Tools = append(s.Tools, e.tool.ID)
-		if f, ok := r.reviews[e]; ok {
-			s.Findings = append(s.Findings, f)
+		f := r.reviews[e]
+		if len(f.Findings) > 0 {
+			s.Findings = append(s.Findings, f.ToolFindings)
 		}
+		s.Changes = append(s.Changes, f.changes...)
 	}
 	for _, c := range r.clash {
 		if c.plugin == s.Name {
