@@ -15,6 +15,9 @@ type places struct {
 	configNamed bool // by --config
 	dirsNamed   bool // by --plugins; others need not exist
 
+	lock      string // where the lock file is, or would be
+	lockNamed bool   // by --lock
+
 	work   *content // of the working directory, if it is trusted and as it was
 	notice string   // why what it holds is not used; empty: it holds nothing, or is used
 }

@@ -18,9 +18,12 @@ Without a name all plugins are scanned. Exit code 4: a tool was refused, because
 character that nobody sees is in its definition, or for another reason. Exit code 8:
 a plugin did not say what tools it has. Findings alone are no error: look at them.
 
+What became of a tool since its plugin was accepted last, or else was seen first, is
+listed too: another text or schema, a weaker hint, a further permission, old -> new.
+
 --accept records, after they are shown, that a person has accepted the definitions.
-With definitions: review in the configuration a tool with findings exists only then,
-and until any definition of its plugin changes.
+With definitions: review in the configuration a tool with findings or changes exists
+only then, and one with findings until any definition of its plugin changes.
 
 Wording cannot be scanned fully. No findings do not mean that a tool is safe.`
 
@@ -78,6 +81,7 @@ type lintedTool struct {
 	Score    int            `json:"score"`
 	Held     bool           `json:"held"`
 	Findings []host.Finding `json:"findings"`
+	Changes  []host.Change  `json:"changes"`
 }
 
 func (a *app) lint(ctx context.Context, h *host.Host, name string, accept bool) error {
@@ -105,6 +109,9 @@ func (a *app) lint(ctx context.Context, h *host.Host, name string, accept bool) 
 		found[i].Accepted = true
 		for j := range found[i].Tools {
 			found[i].Tools[j].Held = false
+			for k := range found[i].Tools[j].Changes {
+				found[i].Tools[j].Changes[k].Held = false
+			}
 		}
 		if !a.json {
 			if _, err := fmt.Fprintf(a.out, "accepted %s %.12s\n", found[i].Plugin, found[i].Manifest); err != nil {
@@ -159,11 +166,16 @@ func lintPlugins(h *host.Host, name string, all bool) []linted {
 }
 
 func lintedOf(p host.PluginStatus, id string) lintedTool {
-	t := lintedTool{ID: id, Findings: []host.Finding{}}
+	t := lintedTool{ID: id, Findings: []host.Finding{}, Changes: []host.Change{}}
 	i := slices.IndexFunc(p.Findings, func(f host.ToolFindings) bool { return f.Tool == id })
 	if i >= 0 {
 		f := p.Findings[i]
 		t.Score, t.Held, t.Findings = f.Score, f.Held, f.Findings
+	}
+	for _, c := range p.Changes {
+		if c.Tool == id {
+			t.Held, t.Changes = t.Held || c.Held, append(t.Changes, c)
+		}
 	}
 	return t
 }
@@ -179,8 +191,11 @@ func (a *app) showLint(found []linted) error {
 			if t.Held {
 				score += " held"
 			}
-			if len(t.Findings) == 0 {
+			if len(t.Findings)+len(t.Changes) == 0 {
 				add(name, score, "-", "", "")
+			}
+			for _, c := range t.Changes {
+				add(name, score, "changed", "", c.String())
 			}
 			for _, f := range t.Findings {
 				add(name, score, f.Rule, f.Path, f.Quote)

@@ -23,6 +23,7 @@ type app struct {
 
 	plugins  []string
 	config   string
+	lock     string
 	state    string
 	logLevel string
 	json     bool
@@ -75,13 +76,14 @@ func (a *app) root() *cobra.Command {
 	f.SortFlags, cmd.Flags().SortFlags = false, false
 	f.StringArrayVar(&a.plugins, "plugins", nil, "search `DIR` for plugins (repeatable)")
 	f.StringVar(&a.config, "config", "", "read the configuration `FILE`; default $XDG_CONFIG_HOME/toolhost/toolhost.yaml")
+	f.StringVar(&a.lock, "lock", "", "start only the programs that the lock `FILE` names; default toolhost.lock beside the configuration, if it is there")
 	f.StringVar(&a.state, "state", "", "keep state in `DIR`; default $TOOLHOST_STATE or $XDG_STATE_HOME/toolhost")
 	f.StringVar(&a.logLevel, "log-level", "", "log to stderr from `LEVEL`: debug, info, warn, error or off; default error, with --json off")
 	f.BoolVar(&a.json, "json", false, "results, and errors on stderr, as JSON")
 	f.Bool("unsafe-terminal", false, // read by run, before there is a command
 		"write control characters to a terminal as they are")
 	cmd.AddCommand(a.listCommand(), a.describeCommand(), a.callCommand(), a.resumeCommand(), a.pendingCommand(),
-		a.newCommand(), a.statusCommand(), a.policyCommand(), a.lintCommand(), a.trustCommand(), a.doctorCommand(), a.versionCommand())
+		a.newCommand(), a.statusCommand(), a.policyCommand(), a.lintCommand(), a.trustCommand(), a.lockCommand(), a.doctorCommand(), a.versionCommand())
 	return cmd
 }
 
@@ -110,6 +112,7 @@ func (a *app) places() (places, error) {
 		return p, err
 	}
 	p.useWorkDir()
+	p.findLock(a.lock)
 	if p.notice != "" && slices.Contains(noticed, a.command) {
 		a.warn("%s", p.notice)
 	}

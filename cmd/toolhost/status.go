@@ -1,30 +1,47 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/host"
 )
 
-// pluginFile is what a look at a plugin's file says, without running it.
+// pluginFile is what is known of a plugin without starting it: by a look at its file, and from before.
 type pluginFile struct {
 	Name   string     `json:"name"`
-	State  string     `json:"state"` // "discovered" or "refused"
+	State  string     `json:"state"` // "refused", or what the host says: "discovered", "described" or "quarantined"
 	Path   string     `json:"path"`
 	From   string     `json:"from"` // "directory" or "configuration"
 	Error  string     `json:"error,omitempty"`
 	SHA256 string     `json:"sha256,omitempty"`
 	Size   int64      `json:"size,omitempty"`
 	Build  *buildInfo `json:"build,omitempty"` // nil if it is no Go program
+
+	Manifest   *manifestInfo    `json:"manifest,omitempty"`   // nil: it is not known what tools it has
+	Quarantine *host.Quarantine `json:"quarantine,omitempty"` // why it is not started
+	Lock       string           `json:"lock,omitempty"`       // "ok", "differs" or "missing"; empty: there is no lock file
+}
+
+// manifestInfo is what a plugin said of itself.
+type manifestInfo struct {
+	Hash    string        `json:"hash"`
+	Since   time.Time     `json:"knownSince,omitzero"` // of one that is dynamic: what is listed was so then
+	Dynamic bool          `json:"dynamic"`
+	Tools   []string      `json:"tools"`
+	Held    []string      `json:"held"`    // tools that wait for toolhost lint --accept
+	Changes []host.Change `json:"changes"` // since it was accepted or first seen
 }
 
 // buildInfo is what a Go program says of its making.
@@ -40,9 +57,12 @@ const stateRefused = "refused"
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show the plugins, and why one is refused; starts nothing",
-		Args:  wants(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
+		Short: "Show the plugins, why one is refused, and the hosts that run; starts nothing",
+		Long: `Show the plugins: their files, what is known of their tools and since when, what is
+in quarantine and why, and how they stand to the lock file. Then the hosts of this
+user that run, and their plugins. Nothing is started.`,
+		Args: wants(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := a.places()
 			if err != nil {
 				return err
@@ -51,42 +71,176 @@ func (a *app) statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			plugins, others := findPlugins(cfg)
+			report, err := a.statusReport(cmd.Context(), p, cfg)
+			if err != nil {
+				return err
+			}
 			if a.json {
-				return writeJSON(a.out, struct {
-					Plugins []pluginFile `json:"plugins"`
-					State   string       `json:"stateDir"`
-				}{plugins, p.state})
+				return writeJSON(a.out, report)
 			}
-			for _, err := range others {
-				a.warn("%v", err)
-			}
-			return a.status(plugins)
+			return a.status(report)
 		},
 	}
 }
 
-func (a *app) status(plugins []pluginFile) error {
-	if len(plugins) == 0 {
+// statusReport is what status shows.
+type statusReport struct {
+	Plugins []pluginFile    `json:"plugins"`
+	State   string          `json:"stateDir"`
+	Lock    string          `json:"lock,omitempty"` // the lock file, if there is one
+	Hosts   []host.LiveHost `json:"hosts"`
+}
+
+func (a *app) statusReport(ctx context.Context, p places, cfg host.Config) (statusReport, error) {
+	plugins, others := findPlugins(cfg)
+	for _, err := range others {
+		a.warn("%v", err)
+	}
+	r := statusReport{Plugins: plugins, State: p.state}
+	if cfg.Lock != nil {
+		r.Lock = p.lock
+	}
+	dirs, err := host.OpenStateDir(p.state)
+	if err != nil {
+		return r, err
+	}
+	if r.Hosts, err = dirs.Hosts(); err != nil {
+		a.warn("%v", err)
+	}
+	quarantines, err := dirs.Quarantines()
+	if err != nil {
+		a.warn("%v", err)
+	}
+	cfg.Eager, cfg.Logger = false, nil // what would be logged is in the report
+	h, err := host.Open(ctx, cfg)
+	if err != nil {
+		return r, err
+	}
+	defer a.closeHost(h)
+	for i := range r.Plugins {
+		f := &r.Plugins[i]
+		if s, ok := findPlugin(h, f.Name); ok && f.State != stateRefused {
+			f.State, f.Manifest = string(s.State), manifestOf(s)
+		}
+		if at := slices.IndexFunc(quarantines, func(q host.Quarantine) bool { return q.Plugin == f.Name }); at >= 0 && f.State == string(host.Quarantined) {
+			f.Quarantine = &quarantines[at]
+		}
+		if cfg.Lock != nil {
+			f.Lock = lockState(cfg.Lock, f.Name, f.SHA256)
+		}
+	}
+	return r, nil
+}
+
+func manifestOf(s host.PluginStatus) *manifestInfo {
+	if s.Manifest == "" {
+		return nil
+	}
+	m := &manifestInfo{Hash: s.Manifest, Since: s.Known, Dynamic: s.Dynamic, Tools: []string{}, Held: []string{}, Changes: []host.Change{}}
+	m.Tools, m.Changes = append(m.Tools, s.Tools...), append(m.Changes, s.Changes...)
+	for _, f := range s.Findings {
+		if f.Held {
+			m.Held = append(m.Held, f.Tool)
+		}
+	}
+	for _, c := range s.Changes {
+		if c.Held && !slices.Contains(m.Held, c.Tool) {
+			m.Held = append(m.Held, c.Tool)
+		}
+	}
+	return m
+}
+
+func lockState(lock map[string]string, name, hash string) string {
+	switch want, ok := lock[name]; {
+	case !ok:
+		return "missing"
+	case !strings.EqualFold(want, hash):
+		return "differs"
+	}
+	return "ok"
+}
+
+func (a *app) status(r statusReport) error {
+	if len(r.Plugins) == 0 {
 		a.warn("no plugins; see toolhost doctor for where they are searched")
+	} else if err := a.pluginTable(r.Plugins); err != nil {
+		return err
+	}
+	if len(r.Hosts) == 0 {
 		return nil
 	}
 	var rows [][]string
+	for _, h := range r.Hosts {
+		row := []string{fmt.Sprint(h.PID), h.Started.Local().Format(time.DateTime), "-", "", "", h.Program}
+		for _, p := range h.Plugins {
+			if row[2], row[3], row[4] = p.Name, string(p.State), ""; p.PID != 0 {
+				row[4] = fmt.Sprint(p.PID)
+			}
+			rows = append(rows, slices.Clone(row))
+			row = []string{"", "", "", "", "", ""}
+		}
+		if len(h.Plugins) == 0 {
+			rows = append(rows, row)
+		}
+	}
+	if len(r.Plugins) > 0 {
+		if _, err := a.out.Write([]byte("\n")); err != nil {
+			return err
+		}
+	}
+	return writeTable(a.out, []string{"HOST", "SINCE", "PLUGIN", "STATE", "PROCESS", "PROGRAM"}, rows)
+}
+
+// pluginTable shows the plugins, a line each, and below what a person should do something about.
+func (a *app) pluginTable(plugins []pluginFile) error {
+	var rows [][]string
+	var notes strings.Builder
 	for _, p := range plugins {
-		version, hash := "", p.SHA256
+		version, manifest, what := "", "", p.Path
 		if p.Build != nil {
 			version = p.Build.Version
 		}
-		if len(hash) > 12 {
-			hash = hash[:12]
+		if m := p.Manifest; m != nil {
+			manifest = m.text(time.Now())
+			if len(m.Held) > 0 {
+				fmt.Fprintf(&notes, "%s: wait for a person: %s; see toolhost lint %[1]s\n", p.Name, strings.Join(m.Held, " "))
+			} else if len(m.Changes) > 0 {
+				fmt.Fprintf(&notes, "%s: changed since it was accepted or first seen; see toolhost lint %[1]s\n", p.Name)
+			}
 		}
-		what := p.Path
+		if q := p.Quarantine; q != nil {
+			fmt.Fprintf(&notes, "%s: in quarantine since %s: %s; toolhost trust %[1]s lifts it\n", p.Name, q.At.Local().Format(time.DateTime), lineBreaks.Replace(q.Reason))
+		}
+		switch p.Lock {
+		case "differs":
+			fmt.Fprintf(&notes, "%s: is not the program that the lock file names, and does not start; toolhost lock accepts it\n", p.Name)
+		case "missing":
+			fmt.Fprintf(&notes, "%s: is not in the lock file, and does not start; toolhost lock adds it\n", p.Name)
+		}
 		if p.Error != "" {
 			what += ": " + p.Error
 		}
-		rows = append(rows, []string{p.Name, p.State, version, hash, what})
+		rows = append(rows, []string{p.Name, p.State, version, p.SHA256[:min(12, len(p.SHA256))], p.Lock, manifest, what})
 	}
-	return writeTable(a.out, []string{"NAME", "STATE", "VERSION", "SHA-256", "PATH"}, rows)
+	if err := writeTable(a.out, []string{"NAME", "STATE", "VERSION", "SHA-256", "LOCK", "MANIFEST", "PATH"}, rows); err != nil {
+		return err
+	}
+	_, err := a.out.Write([]byte(notes.String()))
+	return err
+}
+
+// text is the manifest in short: its hash, how many tools, and since when that is known; of one that is dynamic, how old it is.
+func (m manifestInfo) text(now time.Time) string {
+	s := fmt.Sprintf("%.12s %d tools", m.Hash, len(m.Tools))
+	switch {
+	case m.Since.IsZero():
+	case m.Dynamic:
+		s += fmt.Sprintf(" dynamic, %v old", now.Sub(m.Since).Round(time.Second))
+	default:
+		s += " since " + m.Since.Local().Format(time.DateTime)
+	}
+	return s
 }
 
 // findPlugins looks at every plugin of cfg, by name, and starts none. others are errors that belong to no
