@@ -191,13 +191,14 @@ func (p *plugin) pinned(sum [32]byte) error {
 func (p *plugin) manifestKey(sum [32]byte) state.Key {
 	conditions, err := json.Marshal(struct {
 		Sum      [32]byte
+		Path     string // argv[0], by which a program may choose what it is
 		Args     []string
 		Env      []string
 		Settings []byte
 		Sandbox  Sandbox
 		Wire     int
 		Checks   int
-	}{sum, p.cfg.Args, p.cfg.Env, p.cfg.Settings, p.cfg.Sandbox, wire.Version, checksVersion})
+	}{sum, p.cfg.Path, p.cfg.Args, p.cfg.Env, p.cfg.Settings, p.cfg.Sandbox, wire.Version, checksVersion})
 	if err != nil {
 		return state.Key{} // cannot happen: plain data
 	}
