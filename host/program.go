@@ -191,6 +191,7 @@ func (p *plugin) pinned(sum [32]byte) error {
 func (p *plugin) manifestKey(sum [32]byte) state.Key {
 	conditions, err := json.Marshal(struct {
 		Sum      [32]byte
+		Name     string // whose tools they are: they are compared with what was accepted of it
 		Path     string // argv[0], by which a program may choose what it is
 		Args     []string
 		Env      []string
@@ -198,7 +199,7 @@ func (p *plugin) manifestKey(sum [32]byte) state.Key {
 		Sandbox  Sandbox
 		Wire     int
 		Checks   int
-	}{sum, p.cfg.Path, p.cfg.Args, p.cfg.Env, p.cfg.Settings, p.cfg.Sandbox, wire.Version, checksVersion})
+	}{sum, p.cfg.Name, p.cfg.Path, p.cfg.Args, p.cfg.Env, p.cfg.Settings, p.cfg.Sandbox, wire.Version, checksVersion})
 	if err != nil {
 		return state.Key{} // cannot happen: plain data
 	}

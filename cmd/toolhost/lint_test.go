@@ -14,6 +14,7 @@ func poisonedPlugin() {
 	pluginsdk.ServeFunc(func(_ context.Context, r *pluginsdk.Registry) error {
 		var s struct {
 			Refused bool `json:"refused,omitempty"`
+			Few     bool `json:"few,omitempty"` // only the one without findings
 		}
 		if err := r.Settings(&s); err != nil {
 			return err
@@ -28,6 +29,9 @@ func poisonedPlugin() {
 			tools = append(tools, pluginsdk.Tool[struct{}, json.RawMessage]{
 				ID: "unseen", Description: "Adds.", InputSchema: []byte(`{"type":"object","description":"a\udb40\udc41"}`), Execute: none,
 			})
+		}
+		if s.Few {
+			tools = tools[:1]
 		}
 		return r.Set(tools...)
 	})

@@ -116,13 +116,21 @@ func lockOf(h *host.Host) (lockFile, error) {
 	now := lockFile{Version: lockVersion, Plugins: map[string]lockedPlugin{}}
 	var failed []string
 	for s := range h.Plugins() {
-		if s.Manifest == "" || s.Program == "" {
+		if s.Manifest == "" {
 			failed = append(failed, fmt.Sprintf("plugin %s: %s", s.Name, s.Error))
 			continue
 		}
-		tools := slices.Clone(s.Tools)
+		hash := s.Program
+		if hash == "" { // it is known from before, and was not started
+			var err error
+			if hash, err = hashFile(s.Path); err != nil {
+				failed = append(failed, fmt.Sprintf("plugin %s: %v", s.Name, err))
+				continue
+			}
+		}
+		tools := append([]string{}, s.Tools...)
 		slices.Sort(tools)
-		now.Plugins[s.Name] = lockedPlugin{SHA256: s.Program, Version: s.Version, Tools: append([]string{}, tools...)}
+		now.Plugins[s.Name] = lockedPlugin{SHA256: hash, Version: s.Version, Tools: tools}
 	}
 	if len(failed) > 0 {
 		return now, &host.Error{Op: "lock", Code: host.Unavailable, Err: fmt.Errorf("nothing is written: %s", strings.Join(failed, "; "))}

@@ -134,6 +134,11 @@ func (a *app) hostConfig(p places) (host.Config, error) {
 	}
 	cfg := file.Config()
 	cfg.StateDir, cfg.Logger, cfg.SandboxHelper = p.state, logger, sandboxHelper()
+	if a.command != "lock" { // which writes another
+		if cfg.Lock, err = p.readLock(); err != nil {
+			return host.Config{}, err
+		}
+	}
 	for _, dir := range p.plugins {
 		if p.dirsNamed || exists(dir) {
 			cfg.Dirs = append(cfg.Dirs, dir)
