@@ -232,8 +232,10 @@ func (e *entry) checkExamples(examples [][]byte) error {
 
 // checkTexts refuses names and texts that are too long or not printable.
 func checkTexts(t *pb.Tool) error {
-	if n := len(t.GetTitle()); n > maxTitle {
-		return fmt.Errorf("a title of %d bytes; the limit is %d", n, maxTitle)
+	for _, title := range []string{t.GetTitle(), t.GetAnnotations().GetTitle()} {
+		if n := len(title); n > maxTitle {
+			return fmt.Errorf("a title of %d bytes; the limit is %d", n, maxTitle)
+		}
 	}
 	if n := len(t.GetDescription()); n > maxDescription {
 		return fmt.Errorf("a description of %d bytes; the limit is %d", n, maxDescription)
@@ -244,7 +246,12 @@ func checkTexts(t *pb.Tool) error {
 	if strings.TrimSpace(t.GetDescription()) == "" {
 		return fmt.Errorf("no description")
 	}
-	for _, s := range []string{t.GetTitle(), t.GetDescription()} {
+	for _, title := range []string{t.GetTitle(), t.GetAnnotations().GetTitle()} {
+		if strings.ContainsAny(title, "\n\t") {
+			return fmt.Errorf("control characters in a title: it is one line")
+		}
+	}
+	for _, s := range []string{t.GetTitle(), t.GetAnnotations().GetTitle(), t.GetDescription()} {
 		if !utf8.ValidString(s) || strings.ContainsFunc(s, hidden) {
 			return fmt.Errorf("control characters in the title or description")
 		}
@@ -274,8 +281,11 @@ func checkJSON(t *pb.Tool) error {
 	return nil
 }
 
-// hidden reports control characters, which no title or description needs. What else cannot be seen, scanTool finds.
-func hidden(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }
+// hidden reports control characters, separators of lines and characters that mean nothing outside of a private agreement: no
+// title or description needs them. What else cannot be seen, scanTool finds.
+func hidden(r rune) bool {
+	return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Co, unicode.Zl, unicode.Zp)
+}
 
 var callbackNames = map[pb.Callback]string{
 	pb.Callback_CALLBACK_INPUT_START:     "onInputStart",

@@ -1,7 +1,21 @@
 package host
 
+import pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
+
 // Visible is ModelOutput.visible.
 func Visible(m ModelOutput) (ModelOutput, int) { return m.visible() }
 
 // CheckPluginPlace is checkPlace.
 var CheckPluginPlace = checkPlace
+
+// ReadManifest is newManifest of a plugin of which nothing else is known.
+func ReadManifest(m *pb.Manifest) (tools []string, bad []BadTool, err error) {
+	read, err := newManifest(&plugin{cfg: Plugin{Name: "hostile"}}, m, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range read.tools {
+		tools = append(tools, e.tool.ID)
+	}
+	return tools, read.bad, nil
+}

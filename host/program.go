@@ -209,7 +209,7 @@ func (p *plugin) manifestKey(sum [32]byte) state.Key {
 }
 
 // checksVersion grows whenever a check of manifests is added: what was clean before may not be.
-const checksVersion = 1
+const checksVersion = 2
 
 // isScript reports whether a file names its interpreter.
 func isScript(path string) (bool, error) {
