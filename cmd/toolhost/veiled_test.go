@@ -12,7 +12,7 @@ import (
 func veiledTool(id string, byFunction bool) pluginsdk.Definition {
 	tool := pluginsdk.Tool[fileIn, map[string]string]{
 		ID: id, Description: "Hides everything.", InputSchema: []byte(fileSchema), RequireApproval: true,
-		OutputSchema: []byte(`{"type":"object","properties":{"id":{"type":"string","maxLength":3},"raw":{"const":"PLANTED"}}}`),
+		OutputSchema: []byte(`{"type":"object","properties":{"id":{"type":"string","maxLength":3},"raw":{"const":"PLANTE\u0044"}}}`), // the definition is no secret, and remembered,
 		OnInputDelta: func(context.Context, *pluginsdk.Call, string) error { return nil },
 		Execute: func(ctx context.Context, call *pluginsdk.Call, in fileIn) (map[string]string, error) {
 			if err := call.Write(ctx, map[string]string{"raw": "PLANTED"}); err != nil {
