@@ -380,11 +380,15 @@ func (r *run) crashed(ctx context.Context, proc *process, outcome Outcome) *Erro
 	if proc.wait(ctx) != nil {
 		return r.ended(ctx, outcome)
 	}
-	code := Unavailable
-	if r.host.closed.Load() && proc.stopping.Load() { // a replaced or idle process is stopped as well
+	code, exit := Unavailable, *proc.exit
+	switch {
+	case !proc.stopping.Load():
+	case r.host.closed.Load():
 		code = Closed
+	case exit.Err == nil:
+		exit.Err = fmt.Errorf("it was replaced by another version, and the call did not end within %v", proc.plugin.lim.Drain)
 	}
-	e := r.fail(code, outcome, proc.exit)
+	e := r.fail(code, outcome, &exit)
 	e.retry = outcome == NotStarted
 	return e
 }

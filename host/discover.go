@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/host/internal/launch"
+	"github.com/toolhost/toolhost/host/internal/state"
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
@@ -23,7 +24,10 @@ import (
 // Go build information names our SDK (D2), that nobody else can change (CheckPlace). What is not one is skipped
 // (D1); the error, joined of *SkipError and whatever reading a directory gave, says what and why, and may come
 // with plugins. The first of two plugins of one name wins.
-func Discover(dirs ...string) ([]Plugin, error) {
+func Discover(dirs ...string) ([]Plugin, error) { return discover(nil, dirs) }
+
+// discover is Discover, for which a file that is known to have run as a plugin is one.
+func discover(known *state.Index, dirs []string) ([]Plugin, error) {
 	var (
 		found []Plugin
 		errs  []error
@@ -35,13 +39,18 @@ func Discover(dirs ...string) ([]Plugin, error) {
 			errs = append(errs, err)
 			continue
 		}
+		root, rootErr := filepath.EvalSymlinks(dir)
 		for _, e := range entries {
 			if !strings.HasPrefix(e.Name(), wire.BinaryPrefix) {
 				continue
 			}
 			path := filepath.Join(dir, e.Name())
 			name := PluginName(path)
-			if err := checkBinary(dir, path); err != nil {
+			err := rootErr
+			if err == nil {
+				err = checkBinary(known, root, path)
+			}
+			if err != nil {
 				errs = append(errs, &SkipError{Path: path, Err: err})
 				continue
 			}
@@ -79,25 +88,20 @@ func PluginName(path string) string {
 	return strings.TrimPrefix(name, wire.BinaryPrefix)
 }
 
-// checkBinary says why path, found in dir, is no plugin.
-func checkBinary(dir, path string) error {
+// checkBinary says why path, in a directory whose real path is root, is no plugin.
+func checkBinary(known *state.Index, root, path string) error {
 	if name := PluginName(path); !toolID.MatchString(name) { // it becomes part of messages, tool names and rules (T18)
 		return fmt.Errorf("the plugin's name %q: use 1 to 64 letters, digits, _ and -", name)
 	}
-	target, err := filepath.EvalSymlinks(path)
+	info, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
-	root, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return err
-	}
-	if rel, err := filepath.Rel(root, target); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return fmt.Errorf("a link that leaves its directory, to %s; name the plugin in the configuration if that is meant", target)
-	}
-	info, err := os.Stat(target)
-	if err != nil {
-		return err
+	target := path
+	if info.Mode()&fs.ModeSymlink != 0 {
+		if target, info, err = follow(root, path); err != nil {
+			return err
+		}
 	}
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s, not a regular file", kindOf(info.Mode()))
@@ -105,9 +109,36 @@ func checkBinary(dir, path string) error {
 	if err := CheckPlace(path); err != nil {
 		return err
 	}
+	if ran(known, path, info) {
+		return nil
+	}
 	if cause, err := launch.Inspect(target); cause != launch.CauseNone {
 		return err
 	}
+	return checkBuild(target)
+}
+
+// follow follows a link, which must not leave root (D3).
+func follow(root, path string) (target string, info os.FileInfo, err error) {
+	if target, err = filepath.EvalSymlinks(path); err != nil {
+		return "", nil, err
+	}
+	if rel, err := filepath.Rel(root, target); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", nil, fmt.Errorf("a link that leaves its directory, to %s; name the plugin in the configuration if that is meant", target)
+	}
+	info, err = os.Stat(target)
+	return target, info, err
+}
+
+// ran reports whether the very file ran as a plugin before, and may be executed. Nothing of it need be read then.
+func ran(known *state.Index, path string, info os.FileInfo) bool {
+	id, _ := state.Identify(info)
+	f, ok := known.File(path)
+	return ok && f.Is(id) && info.Mode()&0o111 != 0
+}
+
+// checkBuild says why a program was not built with our SDK (D2).
+func checkBuild(target string) error {
 	build, err := buildinfo.ReadFile(target)
 	if err != nil {
 		return errors.New("not a Go program; name the plugin in the configuration if it is one")

@@ -86,6 +86,7 @@ type Host struct {
 
 	plugins   atomic.Pointer[[]*plugin] // sorted by name
 	reloading sync.Mutex                // held while plugins is replaced
+	skipped   atomic.Pointer[error]     // what Dirs hold that is no plugin
 	registry  atomic.Pointer[registry]
 	publishM  sync.Mutex // one snapshot is built at a time
 
@@ -108,10 +109,6 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	plugins, err := gatherPlugins(cfg, log)
-	if err != nil {
-		return nil, &Error{Op: "open", Code: InvalidConfig, Err: err}
-	}
 	rules, err := cfg.Policy.Compile()
 	if err != nil {
 		return nil, &Error{Op: "open", Code: InvalidConfig, Err: err}
@@ -121,14 +118,17 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 		return nil, &Error{Op: "open", Code: InvalidConfig, Err: err}
 	}
 	dir.NoDump = true // from when the keys are loaded (T57)
-	lim := cfg.Limits.withDefaults()
-	launcher := launch.New(launch.Config{Parallel: lim.Starts, Logger: log, Hide: hiddenDirs(dir), Keep: state.Binaries})
-	h := &Host{opened: time.Now(), cfg: cfg, lim: lim, launcher: launcher, rules: rules, state: dir}
+	h := &Host{opened: time.Now(), cfg: cfg, lim: cfg.Limits.withDefaults(), log: log, rules: rules, state: dir}
+	h.cache = openCache(h)
+	plugins, err := h.gatherPlugins()
+	if err != nil {
+		return nil, &Error{Op: "open", Code: InvalidConfig, Err: err}
+	}
 	h.life, h.end = context.WithCancel(context.WithoutCancel(ctx))
 	h.closing, h.close = context.WithCancel(h.life)
 	h.sink = newLogSink(h.life)
 	h.log = h.sink.logger(log)
-	h.cache = openCache(h)
+	h.launcher = launch.New(launch.Config{Parallel: h.lim.Starts, Logger: log, Hide: hiddenDirs(dir), Keep: state.Binaries})
 	h.registry.Store(newRegistry(nil, nil, nil))
 	h.adopt(plugins)
 	if cfg.Watch > 0 {
@@ -141,11 +141,13 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 }
 
 // gatherPlugins merges the named and the found plugins, sorted by name.
-func gatherPlugins(cfg Config, log *slog.Logger) ([]Plugin, error) {
-	found, err := Discover(cfg.Dirs...)
+func (h *Host) gatherPlugins() ([]Plugin, error) {
+	cfg, log := h.cfg, h.log
+	found, err := discover(h.cache.index, cfg.Dirs)
 	if err != nil {
 		log.Warn("not taken for plugins", "error", err)
 	}
+	h.skipped.Store(&err)
 	byName := map[string]Plugin{}
 	for _, p := range found {
 		byName[p.Name] = p
@@ -276,6 +278,15 @@ func (h *Host) find(ctx context.Context, name string) *entry {
 	h.learn(ctx)
 	h.recheck()
 	return h.registry.Load().byName[name]
+}
+
+// Skipped says what Open, or the last Reload, found in Config.Dirs and did not take for a plugin: joined of *SkipError and
+// whatever reading a directory gave; nil if there was nothing of the kind.
+func (h *Host) Skipped() error {
+	if err := h.skipped.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // Plugins yields the state of every plugin, by name. It never waits for a start or a stop (L5) and starts

@@ -232,15 +232,14 @@ func (pr *process) connectError(ctx context.Context, err error) error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return p.unavailable(r)
 	}
-	if l, ok := errors.AsType[*lieError](err); ok {
-		return p.unavailable(l)
-	}
 	if cause := ctx.Err(); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
 		return context.Cause(ctx)
 	}
 	exit := pr.os.Exit()
 	e := exitError(p.cfg.Name, exit, fmt.Errorf("no answer to the greeting: %w", err))
-	if ctx.Err() != nil {
+	if l, ok := errors.AsType[*lieError](err); ok {
+		e.Err = l
+	} else if ctx.Err() != nil {
 		e.Cause = string(launch.CauseTimeout)
 		e.Err = fmt.Errorf("not ready within %v: %w", p.lim.Start, err)
 	}

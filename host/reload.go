@@ -33,7 +33,7 @@ func (h *Host) Reload(ctx context.Context) error {
 	if h.closed.Load() {
 		return &Error{Op: "reload", Code: Closed, Err: errHostClosed}
 	}
-	plugins, err := gatherPlugins(h.cfg, h.log)
+	plugins, err := h.gatherPlugins()
 	if err != nil {
 		return &Error{Op: "reload", Code: InvalidConfig, Err: err}
 	}

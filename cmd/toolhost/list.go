@@ -19,7 +19,7 @@ func (a *app) listCommand() *cobra.Command {
 		Args:  wants(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			h, cfg, err := a.open(ctx)
+			h, _, err := a.open(ctx)
 			if err != nil {
 				return err
 			}
@@ -29,8 +29,7 @@ func (a *app) listCommand() *cobra.Command {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			_, skipped := host.Discover(cfg.Dirs...)
-			for _, err := range flatten(skipped) {
+			for _, err := range flatten(h.Skipped()) {
 				a.warn("%v", err)
 			}
 			a.warnFailed(h)
