@@ -157,8 +157,14 @@ func (d *Dir) store(f folder, src string) (*Binary, error) {
 			return nil, f.wrap(err)
 		}
 		keep = true
-		b, err = &Binary{Path: filepath.Join(f.path, final), SHA256: sum}, nil
-		b.file.Store(out)
+		if createWrites { // a file that is open for writing is not executed
+			unlock(out)
+			out.Close()
+			b, err = d.stored(f, sum)
+		} else {
+			b, err = &Binary{Path: filepath.Join(f.path, final), SHA256: sum}, nil
+			b.file.Store(out)
+		}
 	}
 	if err != nil {
 		return nil, err

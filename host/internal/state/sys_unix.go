@@ -12,6 +12,8 @@ import (
 const (
 	// modes says that permission bits mean something.
 	modes = true
+	// createWrites says that a file which an open creates is open for writing, whatever was asked for.
+	createWrites = false
 	// openNoWait keeps an open from waiting for the other end of a pipe.
 	openNoWait = syscall.O_NONBLOCK
 )

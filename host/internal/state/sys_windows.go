@@ -10,8 +10,9 @@ import (
 // This file compiles and has not been run yet.
 
 const (
-	modes      = false // access lists, which the profile's directories set
-	openNoWait = 0
+	modes        = false // access lists, which the profile's directories set
+	createWrites = true
+	openNoWait   = 0
 )
 
 func owned(os.FileInfo) bool { return true }
