@@ -71,7 +71,7 @@ mutants: ## Break the product on purpose, once for each patch, and show that its
 
 # The load generator shares the machine with the plugins: stop what else is busy before you believe a latency.
 soak: ## Load, kill, stop, replace, break and fill plugins; SOAK=5m is the time without and again with chaos, or full
-	$(GOBUILD) -o bin/soak/toolplugin-soak ./internal/soak/plugin
+	$(GOBUILD) -ldflags='-s -w' -o bin/soak/toolplugin-soak ./internal/soak/plugin
 	$(GOBUILD) -o bin/soak/soak ./internal/soak
 	bin/soak/soak -time $(SOAK) $(if $(SEED),-seed $(SEED)) $(PHASES)
 
