@@ -14,6 +14,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/toolhost/toolhost/host"
 )
@@ -29,13 +30,14 @@ type File struct {
 	Policy  host.Policy       // compiles; Source of every rule is file:line
 	Limits  host.Limits       // zero fields were not given
 
+	Watch       time.Duration    // how often files are looked at; 0: never
 	Early       host.Early       // when pieces of an input may reach a plugin; EarlyDecided if it was not given
 	Definitions host.Definitions // what becomes of tools whose definitions seem to speak to the model
 }
 
 // Config returns a host configuration that holds the file's content and nothing else.
 func (f *File) Config() host.Config {
-	return host.Config{Plugins: f.Plugins, Tools: f.Tools, Policy: f.Policy, Early: f.Early, Limits: f.Limits, Definitions: f.Definitions}
+	return host.Config{Plugins: f.Plugins, Tools: f.Tools, Policy: f.Policy, Early: f.Early, Limits: f.Limits, Watch: f.Watch, Definitions: f.Definitions}
 }
 
 // Load reads the file at path. If it cannot be read, the error is the *fs.PathError of the operating system;

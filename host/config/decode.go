@@ -29,6 +29,7 @@ type fileJSON struct {
 	Policy  policyJSON            `json:"policy"`
 	Limits  map[string]any        `json:"limits"`
 
+	Watch       *string          `json:"watch"`
 	Early       string           `json:"early"`
 	Definitions host.Definitions `json:"definitions"`
 }
@@ -63,6 +64,13 @@ func (d *decoder) file(path string) *File {
 	slices.SortFunc(out.Plugins, func(a, b host.Plugin) int { return strings.Compare(a.Name, b.Name) })
 	out.Policy = d.policy(path, in.Policy, in.Tools)
 	d.limits("/limits", in.Limits, &out.Limits)
+	if in.Watch != nil {
+		n, err := duration(*in.Watch)
+		if err != nil {
+			d.fault("/watch", err.Error())
+		}
+		out.Watch = time.Duration(n)
+	}
 	slices.SortStableFunc(d.faults, func(a, b Fault) int { return a.Line - b.Line })
 	return out
 }

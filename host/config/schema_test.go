@@ -23,7 +23,7 @@ func TestSchemaMatchesStructs(t *testing.T) {
 		at      *node
 		without []string // fields that a file does not set
 	}{
-		{"Config", reflect.TypeFor[host.Config](), root, []string{"dirs", "eager", "hooks", "keys", "logger", "sandboxHelper", "stateDir", "tracer", "transform"}},
+		{"Config", reflect.TypeFor[host.Config](), root, []string{"dirs", "eager", "hooks", "keys", "lock", "logger", "sandboxHelper", "stateDir", "tracer", "transform"}},
 		{"Plugin", reflect.TypeFor[host.Plugin](), root.Defs["plugin"], []string{"name", "dial"}},
 		{"Sandbox", reflect.TypeFor[host.Sandbox](), root.Defs["sandbox"], nil},
 		{"sandboxJSON", reflect.TypeFor[sandboxJSON](), root.Defs["sandbox"], nil},
