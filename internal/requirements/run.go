@@ -108,8 +108,8 @@ const maxOutput = 20
 
 // read takes the results of a package's tests from what go test printed.
 func read(out []byte, dir string, errs []byte, results map[test]result) error {
-	var build strings.Builder
-	ran := false
+	var rest strings.Builder      // what belongs to no test
+	said := map[string][]string{} // by test and part of one
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		var e event
 		if err := dec.Decode(&e); err == io.EOF {
@@ -118,30 +118,27 @@ func read(out []byte, dir string, errs []byte, results map[test]result) error {
 			return fmt.Errorf("go test: %w: %s", err, errs)
 		}
 		if e.Test == "" {
-			build.WriteString(e.Output)
+			rest.WriteString(e.Output)
 			continue
 		}
-		ran = true
-		top, sub, _ := strings.Cut(e.Test, "/")
-		t := test{dir, top}
-		r := results[t]
+		name, part, _ := strings.Cut(e.Test, "/")
+		r := results[test{dir, name}]
 		switch e.Action {
 		case "output":
-			if line := strings.TrimSpace(e.Output); line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- PASS") && len(r.output) < maxOutput {
-				r.output = append(r.output, line)
+			if line := strings.TrimSpace(e.Output); line != "" && !strings.HasPrefix(line, "=== ") {
+				said[e.Test] = append(said[e.Test], line)
 			}
-		case "skip":
-			r.skips = true
+		case "fail", "skip":
+			r.skips = r.skips || e.Action == "skip"
+			r.output = append(r.output, said[e.Test][:min(maxOutput, len(said[e.Test]))]...)
 		}
-		if sub == "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip") {
-			if r.action = e.Action; e.Action == "pass" && !r.skips {
-				r.output = nil
-			}
+		if part == "" && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip") {
+			r.action = e.Action
 		}
-		results[t] = r
+		results[test{dir, name}] = r
 	}
-	if !ran {
-		return fmt.Errorf("no test ran: %s%s", errs, build.String())
+	if len(said) == 0 {
+		return fmt.Errorf("no test ran: %s%s", errs, rest.String())
 	}
 	return nil
 }

@@ -60,8 +60,10 @@ func TestVerdict(t *testing.T) {
 {"Action":"run","Test":"TestA"}
 {"Action":"output","Test":"TestA","Output":"=== RUN TestA\n"}
 {"Action":"pass","Test":"TestA"}
-{"Action":"skip","Test":"TestPart/one"}
 {"Action":"output","Test":"TestPart/one","Output":"no namespaces\n"}
+{"Action":"skip","Test":"TestPart/one"}
+{"Action":"output","Test":"TestPart/two","Output":"much\n"}
+{"Action":"pass","Test":"TestPart/two"}
 {"Action":"pass","Test":"TestPart"}
 {"Action":"output","Test":"TestB","Output":"  b_test.go:1: wrong\n"}
 {"Action":"fail","Test":"TestB"}
@@ -70,6 +72,9 @@ func TestVerdict(t *testing.T) {
 {"Action":"fail"}`
 	if err := read([]byte(out), "host", nil, results); err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"no namespaces"}, results[test{"host", "TestPart"}].output); diff != "" {
+		t.Error(diff)
 	}
 	got := map[string]verdict{}
 	for _, line := range []string{
