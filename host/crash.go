@@ -92,6 +92,13 @@ type lieError struct{ text string }
 
 func (e *lieError) Error() string { return e.text }
 
+// untriedError is why nothing was started: what is at the plugin's path is not to be. It is no death of anything, and
+// over as soon as that is mended.
+type untriedError struct{ err error }
+
+func (e *untriedError) Error() string { return e.err.Error() }
+func (e *untriedError) Unwrap() error { return e.err }
+
 // quarantineError is why a plugin is not started until its binary changes or a person trusts it again.
 type quarantineError struct{ reason string }
 

@@ -85,6 +85,23 @@ func TestSHA256_AMismatchNamesBothAndTheRemedy(t *testing.T) {
 	}
 }
 
+// S8: bytes that are not the expected ones are no death of the plugin: nothing keeps it from starting when they are accepted.
+func TestS8_AMismatchIsNotHeldAgainstThePlugin(t *testing.T) {
+	dir := t.TempDir()
+	h := open(t, host.Config{StateDir: dir, Lock: map[string]string{"test": strings.Repeat("0", 64)}})
+	for range 8 {
+		e := fails(t, h, "pid", `{}`, host.NotFound, host.NotStarted) // nothing is known of its tools
+		if !strings.Contains(e.Error(), "toolhost lock accepts the new one") {
+			t.Errorf("%v", e)
+		}
+	}
+	if s := status(t, h); s.State != host.Crashed || s.Restarts != 0 || s.PID != 0 {
+		t.Errorf("%+v", s)
+	}
+	h.Close()
+	call(t, open(t, host.Config{StateDir: dir}), "pid", `{}`)
+}
+
 func TestOpen_ConfigErrors(t *testing.T) {
 	for name, p := range map[string]host.Plugin{
 		"no path": {Name: "x"}, "slash": {Name: "a/b", Path: "/x"}, "sandbox": {Name: "x", Path: "/x", Sandbox: host.Sandbox{Profile: "paper"}},

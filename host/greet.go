@@ -45,6 +45,9 @@ func (p *plugin) startOS(ctx context.Context, g *program) (*launch.Process, erro
 	if p.cfg.Dial != nil {
 		return launch.Attach(ctx, p.cfg.Dial, limit)
 	}
+	if err := CheckPlace(g.path); err != nil { // of the private copy: look checked the plugin's own
+		return nil, &untriedError{err}
+	}
 	return p.host.launcher.Start(ctx, launch.Spec{
 		Name: p.cfg.Name, Path: p.cfg.Path, Binary: g.path, Args: p.cfg.Args, Env: p.cfg.Env,
 		Dir: p.cfg.Sandbox.Dir, Sandbox: p.cfg.Sandbox.launch(sandboxHelper(p.host.cfg.SandboxHelper)), Timeout: p.lim.Start, Output: p.logLine, MaxMessage: limit,

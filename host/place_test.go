@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/host"
 )
@@ -171,4 +172,40 @@ func TestT55_DiscoverAndCheckRefuseWhatOthersCanChange(t *testing.T) {
 	if found, err := host.Discover(dir); len(found) > 0 || !strings.Contains(err.Error(), "chmod go-w "+dir) {
 		t.Errorf("a directory that others can change: %v, %v", found, err)
 	}
+}
+
+// T55: neither the plugin's own place nor that of its private copy may be one that others can change, at every start.
+func TestT55_PlacesAreCheckedAtEveryStart(t *testing.T) {
+	bin, state := filepath.Join(t.TempDir(), "bin"), filepath.Join(t.TempDir(), "state")
+	p := self("test", "")
+	path := filepath.Join(bin, "toolplugin-test")
+	text, err := os.ReadFile(p.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Mkdir(bin, 0o755), os.Mkdir(state, 0o755), os.WriteFile(path, text, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	p.Path = path
+	h := open(t, host.Config{StateDir: filepath.Join(state, "toolhost"), Limits: host.Limits{BackoffFirst: time.Millisecond, BackoffMost: time.Millisecond}}, p)
+	for _, dir := range []string{bin, state} {
+		call(t, h, "pid", `{}`)
+		if _, err := h.Call(t.Context(), host.Call{Tool: "exit", Input: []byte(`{"n":1}`)}); err == nil {
+			t.Fatal("exit returned")
+		}
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for range 6 { // it is not held against the plugin for ever
+			fails(t, h, "pid", `{}`, host.Unavailable, host.NotStarted)
+		}
+		e := fails(t, h, "pid", `{}`, host.Unavailable, host.NotStarted)
+		if !strings.Contains(e.Error(), "chmod go-w "+dir) {
+			t.Errorf("%v does not say what to do about %s", e, dir)
+		}
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call(t, h, "pid", `{}`)
 }

@@ -170,7 +170,7 @@ func (p *plugin) leave(l *launching) {
 func (p *plugin) startAny(ctx context.Context) (*process, error) {
 	g, err := p.look()
 	if err != nil {
-		return nil, p.unavailable(err)
+		return nil, p.unavailable(&untriedError{err})
 	}
 	defer g.release()
 	pr, err := p.startProcess(ctx, g)
@@ -201,6 +201,7 @@ func (p *plugin) started(l *launching, proc *process, err error) {
 	p.launch = nil
 	_, held := errors.AsType[*quarantineError](err)
 	_, lied := errors.AsType[*lieError](err)
+	_, untried := errors.AsType[*untriedError](err)
 	switch {
 	case err == nil && p.current.Load() != nil: // a new version was put in place meanwhile
 		p.retire(proc)
@@ -215,6 +216,9 @@ func (p *plugin) started(l *launching, proc *process, err error) {
 	case lied:
 		p.quarantine(err)
 		err = p.err
+	case untried:
+		p.err = err
+		p.to(Crashed, PluginEvent{Err: err, Text: err.Error()})
 	default:
 		p.died(false, err, 0)
 	}

@@ -119,6 +119,11 @@ func (p *plugin) unchanged() bool {
 
 // read makes a program of the file at the plugin's path.
 func (p *plugin) read(id state.Identity) (*program, error) {
+	if f, ok := p.host.cache.file(p.cfg.Path); ok && f.Is(id) {
+		if err := p.pinned(f.SHA256); err != nil {
+			return nil, err
+		}
+	}
 	begun := time.Now()
 	g := (&program{id: id, path: p.cfg.Path}).hold()
 	if err := g.copy(p, id); err != nil {
@@ -128,14 +133,14 @@ func (p *plugin) read(id state.Identity) (*program, error) {
 	if pins := p.cfg.SHA256 != "" || p.host.cfg.Lock != nil; err == nil && pins && g.note != "" {
 		err = errors.New("its hash is pinned, but " + g.note)
 	}
+	if g.id != (state.Identity{}) {
+		p.host.cache.learnFile(p.cfg.Path, state.File{ID: g.id, SHA256: g.sum}, begun)
+	}
 	if err != nil {
 		g.release()
 		return nil, err
 	}
 	g.key = p.manifestKey(g.sum)
-	if g.id != (state.Identity{}) {
-		p.host.cache.learnFile(p.cfg.Path, state.File{ID: g.id, SHA256: g.sum}, begun)
-	}
 	return g, nil
 }
 
