@@ -22,9 +22,6 @@ import (
 const pluginArg = "plugin"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 1 { // as the author's harness starts a plugin; go test gives arguments
-		subject.Main()
-	}
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case pluginArg:
@@ -71,11 +68,6 @@ func TestC3_MixedLoadWithChaos(t *testing.T) {
 	})
 }
 
-// The short form of the phase swap (D8, K12, L8).
-func TestD8_SwapUnderLoad(t *testing.T) {
-	passes(t, func(dir string, r *report) error { return swaps(t.Context(), os.Args[0], dir, 3, r, pluginArg) })
-}
-
 // The short forms of the phases hostkill and pid1: a whole host, of which launch's test kills only the lowest part.
 func TestK4_K5_HostIsKilled(t *testing.T) {
 	for name, asInit := range map[string]bool{"below init": false, "as init": true} {
@@ -89,11 +81,6 @@ func TestK4_K5_HostIsKilled(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The short form of the phase author.
-func TestA2_HarnessLeavesNothing(t *testing.T) {
-	passes(t, func(dir string, r *report) error { return authors(t.Context(), os.Args[0], dir, 10, r) })
 }
 
 // The audit finds every way in which the journals may contradict the outcomes.

@@ -34,9 +34,9 @@ type swap struct {
 
 // swaps replaces a plugin's binary so many times under load, by Reload and then by Config.Watch: no call fails, at most
 // two versions are alive, a third one waits for the drain and is shown waiting (D8, K12, L8).
-func swaps(ctx context.Context, base, dir string, n int, r *report, args ...string) error {
+func swaps(ctx context.Context, base, dir string, n int, r *report) error {
 	for _, every := range []time.Duration{0, 100 * time.Millisecond} {
-		f, err := newFleet(base, fmt.Sprint(dir, "/", every), 1, args...)
+		f, err := newFleet(base, fmt.Sprint(dir, "/", every), 1)
 		if err != nil {
 			return err
 		}
