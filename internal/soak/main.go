@@ -23,6 +23,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"syscall"
@@ -135,6 +136,7 @@ func (s *soak) run(ctx context.Context) error {
 	busy, _ := os.ReadFile("/proc/loadavg") // what it is worth knowing of a latency
 	fmt.Fprintf(s.out, "soak: seed %d, about %v; %d cores, load before %.14s\n", s.seed, total.Round(time.Second), runtime.NumCPU(), busy)
 	begun := time.Now()
+	defer overdue(2*total + 2*time.Minute).Stop()
 	var bad []string
 	for _, p := range todo {
 		ok, err := s.phase(ctx, p)
@@ -150,6 +152,16 @@ func (s *soak) run(ctx context.Context) error {
 		return fmt.Errorf("limits were broken in: %s", strings.Join(bad, ", "))
 	}
 	return nil
+}
+
+// overdue ends the program when so much time has passed, with what every goroutine waits for: a soak that hangs has
+// found something.
+func overdue(limit time.Duration) *time.Timer {
+	return time.AfterFunc(limit, func() {
+		fmt.Fprintf(os.Stderr, "soak: not done after %v; its goroutines:\n", limit)
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1) // nothing can be done about its loss
+		os.Exit(1)
+	})
 }
 
 // phase runs one phase in a directory of its own.
