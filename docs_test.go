@@ -3,6 +3,7 @@ package toolhost_test
 import (
 	"bytes"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,7 +30,7 @@ func documents(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append([]string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}, more...)
+	return append([]string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"}, more...)
 }
 
 // TestDocumentsQuoteFiles holds that every Go and YAML block in a document, and every other one that
@@ -88,6 +89,43 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 		}
 	}
 }
+
+// TestSecurityNamesTestsThatExist holds that what SECURITY.md promises is held by tests that are there.
+func TestSecurityNamesTestsThatExist(t *testing.T) {
+	there := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && path != "." && strings.HasPrefix(e.Name(), "."):
+			return filepath.SkipDir
+		case strings.HasSuffix(path, "_test.go"):
+			for _, m := range testFunc.FindAllSubmatch(read(t, path), -1) {
+				there[string(m[1])] = true
+			}
+		case filepath.Ext(path) == ".txtar":
+			there["TestScripts/"+strings.TrimSuffix(e.Name(), ".txtar")] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := testName.FindAllSubmatch(read(t, "SECURITY.md"), -1)
+	for _, m := range named {
+		if !there[string(m[1])] {
+			t.Errorf("SECURITY.md names %s, and there is no such test", m[1])
+		}
+	}
+	if len(named) == 0 {
+		t.Error("SECURITY.md names no test: this test sees nothing")
+	}
+}
+
+var (
+	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	testName = regexp.MustCompile("`((?:Test|Fuzz)[\\w/]+)`")
+)
 
 // readmeLines keeps the README short enough to be read: what is longer goes into docs.
 const readmeLines = 230
