@@ -31,18 +31,30 @@ func callers() int { return 32 * runtime.GOMAXPROCS(0) }
 type watcher struct {
 	stopped func()
 	done    chan struct{}
-	counts  map[host.State]int
+	states  map[host.State]int
+	swaps   int // another program took the calls
+	refused int // a new one was not taken
 }
 
 // watch begins to count. Its goroutine ends with stop.
 func watch(h *host.Host) *watcher {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &watcher{stopped: cancel, done: make(chan struct{}), counts: map[host.State]int{}}
+	w := &watcher{stopped: cancel, done: make(chan struct{}), states: map[host.State]int{}}
 	events := h.Watch(ctx)
 	go func() {
 		defer close(w.done)
+		program := map[string]string{}
 		for e := range events {
-			w.counts[e.State]++
+			w.states[e.State]++
+			switch before := program[e.Plugin]; {
+			case e.State != host.Ready:
+			case e.Err != nil:
+				w.refused++
+			case e.Text == "" && e.Program != "":
+				if program[e.Plugin] = e.Program; before != "" && before != e.Program {
+					w.swaps++
+				}
+			}
 		}
 	}()
 	return w
@@ -53,9 +65,9 @@ func (w *watcher) stop() string {
 	w.stopped()
 	<-w.done
 	var all []string
-	for state, n := range w.counts {
+	for state, n := range w.states {
 		all = append(all, fmt.Sprintf("%s %d", state, n))
 	}
 	slices.Sort(all)
-	return strings.Join(all, ", ")
+	return fmt.Sprintf("%d, new versions that were not taken %d; events: %s", w.swaps, w.refused, strings.Join(all, ", "))
 }

@@ -77,7 +77,7 @@ func (m *mixed) run(ctx context.Context, r *report) error {
 	stormy := m.storm(ctx, l, rng, rate)
 	m.judge(r, "chaos", stormy)
 	m.recovered(ctx, r, l)
-	r.say("events: %s", seen.stop())
+	r.say("swaps %s", seen.stop())
 	after := settled(f.state(), 15*time.Second, func(c census) bool { return c.within(before) && c.heap <= before.heap+heapSlack })
 	m.compare(r, l, quiet, stormy, stood, standing(h))
 	h.Close()
