@@ -81,6 +81,8 @@ lint-go: $(TOOLS)/stamp
 	@echo 'gofmt -l .'; files=$$(gofmt -l .); if [ -n "$$files" ]; then \
 		echo "not formatted (gofmt -w FILE):"; echo "$$files"; exit 1; fi
 	@for os in $(SYSTEMS); do echo "GOOS=$$os go vet ./..."; GOOS=$$os go vet ./... || exit 1; done
+	@for os in darwin windows; do echo "GOOS=$$os go build ./cmd/... ./plugins/..."; \
+		GOOS=$$os go build ./cmd/... ./plugins/... || exit 1; done
 	$(TOOLS)/staticcheck ./...
 	@if [ -d bench ]; then echo 'bench: go vet, staticcheck'; \
 		cd bench && go vet ./... && ../$(TOOLS)/staticcheck ./...; fi
