@@ -216,6 +216,7 @@ func (h *Host) record() {
 // census keeps the state directory's record of this host, which toolhost status of this user shows. It ends
 // with the host. A host that lives for a moment only is not recorded.
 func (h *Host) census(life context.Context) {
+	_, _ = h.state.Hosts() // removes what killed hosts have left (D10)
 	select {
 	case <-time.After(censusDelay):
 	case <-life.Done():

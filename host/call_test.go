@@ -242,6 +242,6 @@ func TestSettingsReachThePlugin(t *testing.T) {
 }
 
 func TestCall_AP_RequireApprovalIsNotIgnored(t *testing.T) {
-	h := open(t, host.Config{StateDir: t.TempDir()})
+	h := open(t, host.Config{StateDir: stateDir(t)})
 	fails(t, h, "dangerous", `{}`, host.Suspended, host.NotStarted)
 }

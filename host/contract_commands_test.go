@@ -396,7 +396,7 @@ func (c *conversation) cmdSeen(string) error {
 
 // cmdAwait waits until the tools got what this text says: a file that another process writes has no signal.
 func (c *conversation) cmdAwait(text string) error {
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		b, err := os.ReadFile(c.record)
 		if err == nil && strings.Contains(string(b), text) {
 			return nil

@@ -62,7 +62,7 @@ func newConversation(t *testing.T, data map[string]string) *conversation {
 		t: t, data: data, record: filepath.Join(dir, "record"), log: &syncBuffer{},
 		live: map[string]*liveCall{}, ended: map[string]outcome{}, waits: map[string][]host.Suspension{},
 	}
-	c.cfg.StateDir = filepath.Join(dir, "state")
+	c.cfg.StateDir = stateDir(t)
 	c.cfg.Logger = slog.New(slog.NewTextHandler(c.log, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: dropTime}))
 	c.call.Caller = host.Caller{Subject: "ada", Channel: "embedder"}
 	c.addPlugin("test", "contract")

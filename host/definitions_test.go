@@ -61,7 +61,7 @@ func statusOf(t *testing.T, h *host.Host, plugin string) host.PluginStatus {
 func TestT17_InvisibleCharactersInADefinitionRefuseTheTool(t *testing.T) {
 	for _, mode := range []host.Definitions{host.DefinitionsWarn, host.DefinitionsReview, host.DefinitionsOff} {
 		t.Run(mode.String(), func(t *testing.T) {
-			h := open(t, host.Config{Definitions: mode, StateDir: t.TempDir()}, self("bad", "poisoned"))
+			h := open(t, host.Config{Definitions: mode, StateDir: stateDir(t)}, self("bad", "poisoned"))
 			if got := names(h); slices.Contains(got, "tagged") || slices.Contains(got, "meta") || !slices.Contains(got, "plain") {
 				t.Errorf("listed: %v", got)
 			}

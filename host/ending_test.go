@@ -166,7 +166,7 @@ func TestD9_ABrokenConnectionReplacesThePlugin(t *testing.T) {
 		{self("more", "more"), "drop", "echo"},
 	} {
 		t.Run(tt.tool, func(t *testing.T) {
-			h := open(t, host.Config{StateDir: t.TempDir()}, tt.plugin)
+			h := open(t, host.Config{StateDir: stateDir(t)}, tt.plugin)
 			h.Tool(tt.tool) // of which nothing is known: starts it
 			before := status(t, h)
 			if before.PID == 0 {
@@ -238,7 +238,7 @@ func TestC13_AHostStartedAgainHasItsPluginOnce(t *testing.T) {
 func TestC1_CrashToEvent(t *testing.T) {
 	p := self("more", "more")
 	p.Sandbox.Profile = host.ProfileNone // so that its pid can be signalled with effect
-	h := open(t, host.Config{StateDir: t.TempDir()}, p)
+	h := open(t, host.Config{StateDir: stateDir(t)}, p)
 	call(t, h, "echo", `{"text":""}`)
 	ready, crashed := make(chan int, 100), make(chan time.Time, 100)
 	var watching sync.WaitGroup

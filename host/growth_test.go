@@ -135,7 +135,7 @@ func TestT19_WhatCountsAsGrowth(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			cfg := host.Config{StateDir: t.TempDir(), Definitions: host.DefinitionsReview}
+			cfg := host.Config{StateDir: stateDir(t), Definitions: host.DefinitionsReview}
 			first := open(t, cfg, growing(t, base, grown{ID: "gone"}))
 			if got := names(first); !slices.Equal(got, []string{"a", "gone"}) || status(t, first).Changes != nil {
 				t.Fatalf("first seen: %v, %v", got, status(t, first).Changes)
@@ -164,7 +164,7 @@ func TestT19_WhatCountsAsGrowth(t *testing.T) {
 func TestT19_AMilderHintOfATrustedPlugin(t *testing.T) {
 	yes := true
 	for _, trusted := range []bool{false, true} {
-		cfg := host.Config{StateDir: t.TempDir()}
+		cfg := host.Config{StateDir: stateDir(t)}
 		for i, hints := range []*pluginsdk.Annotations{nil, {ReadOnly: &yes}} {
 			p := growing(t, grown{ID: "a", Hints: hints})
 			p.Trusted = trusted
@@ -241,7 +241,7 @@ func TestT19_ReviewHoldsWhatGrewUntilItIsAccepted(t *testing.T) {
 }
 
 func TestT19_WarnShowsAndHidesNothing(t *testing.T) {
-	cfg := host.Config{StateDir: t.TempDir()}
+	cfg := host.Config{StateDir: stateDir(t)}
 	h := open(t, cfg, growing(t, grown{ID: "a"}))
 	names(h)
 	h.Close()
@@ -293,7 +293,7 @@ func TestT19_ADamagedBaseline(t *testing.T) {
 
 // T19, T24: an approval that was given for the tool as it was does not count for the tool as it is.
 func TestT19_ApprovalsOfChangedToolsAskAnew(t *testing.T) {
-	cfg := host.Config{StateDir: t.TempDir()}
+	cfg := host.Config{StateDir: stateDir(t)}
 	h := open(t, cfg, growing(t, grown{ID: "a", Approval: true, Text: "Old."}))
 	_, err := h.Call(t.Context(), host.Call{Tool: "a", Input: json.RawMessage(`{}`)})
 	waits, ok := errors.AsType[*host.SuspendedError](err)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -359,4 +360,35 @@ func announced(t testing.TB) {
 		hosts, err := dir.Hosts()
 		return err == nil && len(hosts) > 0 && len(hosts[0].Plugins) > 0
 	})
+}
+
+// seed is a state directory that knows this test binary as a plugin, and nothing of what any test's plugins register.
+var seed = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(os.Getenv("XDG_STATE_HOME"), "seed")
+	h, err := host.Open(context.Background(), host.Config{StateDir: dir, Plugins: []host.Plugin{self("seed", "clash")}, Eager: true})
+	if err != nil {
+		return "", err
+	}
+	return dir, h.Close()
+})
+
+// stateDir is a state directory of the test's own, in which this binary, which is large, need not be copied again.
+func stateDir(t testing.TB) string {
+	t.Helper()
+	from, err := seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "binaries"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	copies, _ := filepath.Glob(filepath.Join(from, "binaries", "*"))
+	for _, path := range append(copies, filepath.Join(from, "index")) {
+		rel, _ := filepath.Rel(from, path)
+		if err := os.Link(path, filepath.Join(dir, rel)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }

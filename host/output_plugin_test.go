@@ -176,7 +176,7 @@ func TestC11_WhoFailsHasNotApproved(t *testing.T) {
 	} {
 		t.Run(strings.TrimSpace(tt.tool+" "+tt.how), func(t *testing.T) {
 			ran := filepath.Join(t.TempDir(), "ran")
-			cfg := host.Config{StateDir: t.TempDir()}
+			cfg := host.Config{StateDir: stateDir(t)}
 			oracle := errors.New("the oracle is silent")
 			switch tt.how {
 			case "policy fails":

@@ -396,7 +396,7 @@ func TestS9_FIPS140(t *testing.T) {
 	}
 	q := self("test", "")
 	q.Env = append(q.Env, "GODEBUG="+os.Getenv("GODEBUG"))
-	suspends := open(t, host.Config{StateDir: t.TempDir()}, q)
+	suspends := open(t, host.Config{StateDir: stateDir(t)}, q)
 	e := fails(t, suspends, "survey", `{"n":1}`, host.Suspended, host.Failed) // seals with a key
 	s, ok := errors.AsType[*host.SuspendedError](e)
 	if !ok {

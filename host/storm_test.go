@@ -31,7 +31,7 @@ func TestB6_OneTerminalEventEach(t *testing.T) {
 		return json.RawMessage(fmt.Sprintf(`{"phase":%q}`, p.Phase)), nil
 	}
 	h := open(t, host.Config{
-		StateDir: t.TempDir(), Hooks: []host.Hook{hook, hook}, Transform: &host.Transform{Display: display, Transcript: display},
+		StateDir: stateDir(t), Hooks: []host.Hook{hook, hook}, Transform: &host.Transform{Display: display, Transcript: display},
 		Limits: host.Limits{Drain: 2 * time.Second},
 	})
 	call(t, h, "pid", `{}`)

@@ -74,7 +74,7 @@ func TestAP_ApprovedRunsOnceInAnotherHost(t *testing.T) {
 
 func TestAP13_DeniedNeverRuns(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "effects")
-	h := open(t, host.Config{StateDir: t.TempDir()})
+	h := open(t, host.Config{StateDir: stateDir(t)})
 	s := suspended(t, h, effect(marker))
 	answer(t, h, s.Deny("no"), host.Denied, "")
 	answer(t, h, s.Approve(), host.AlreadyDecided, "spent")
@@ -83,7 +83,7 @@ func TestAP13_DeniedNeverRuns(t *testing.T) {
 
 func TestAP_AChangedFieldIsRefusedAndNothingRuns(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "effects")
-	h := open(t, host.Config{StateDir: t.TempDir()})
+	h := open(t, host.Config{StateDir: stateDir(t)})
 	s := suspended(t, h, effect(marker))
 	v := reflect.ValueOf(&s).Elem()
 	for i := range v.NumField() {
@@ -125,7 +125,7 @@ func TestAP_AChangedFieldIsRefusedAndNothingRuns(t *testing.T) {
 
 func TestAP_ApprovedTwiceAtOnceRunsOnce(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "effects")
-	h := open(t, host.Config{StateDir: t.TempDir()})
+	h := open(t, host.Config{StateDir: stateDir(t)})
 	s := suspended(t, h, effect(marker))
 	var all sync.WaitGroup
 	for range 20 {
@@ -136,7 +136,7 @@ func TestAP_ApprovedTwiceAtOnceRunsOnce(t *testing.T) {
 }
 
 func TestT33_ModelFacingChannelsCannotAnswer(t *testing.T) {
-	h := open(t, host.Config{StateDir: t.TempDir()})
+	h := open(t, host.Config{StateDir: stateDir(t)})
 	s := suspended(t, h, effect("/nowhere"))
 	for _, channel := range []string{"mcp", "provider"} {
 		c := s.Approve()
@@ -147,12 +147,12 @@ func TestT33_ModelFacingChannelsCannotAnswer(t *testing.T) {
 	c.Caller.Tenant = "other"
 	answer(t, h, c, host.InvalidResume, "foreign")
 	answer(t, h, s.Resume(json.RawMessage(`1`)), host.InvalidResume, "wrong_kind")
-	other := open(t, host.Config{StateDir: t.TempDir()})
+	other := open(t, host.Config{StateDir: stateDir(t)})
 	answer(t, other, s.Approve(), host.InvalidResume, "foreign")
 }
 
 func TestSU_SuspendManyTimesAcrossHosts(t *testing.T) {
-	state := t.TempDir()
+	state := stateDir(t)
 	call := host.Call{Tool: "survey", Input: json.RawMessage(`{"n":2}`)}
 	h := open(t, host.Config{StateDir: state})
 	s := suspended(t, h, call)
@@ -178,7 +178,7 @@ func TestSU_SuspendManyTimesAcrossHosts(t *testing.T) {
 }
 
 func TestT24_WhatChangedSinceIsAskedAnew(t *testing.T) {
-	state := t.TempDir()
+	state := stateDir(t)
 	h := open(t, host.Config{StateDir: state})
 	s := suspended(t, h, effect("/nowhere"))
 	h.Close()
@@ -190,7 +190,7 @@ func TestT24_WhatChangedSinceIsAskedAnew(t *testing.T) {
 }
 
 func TestPending_ListsWhatWaits(t *testing.T) {
-	h := open(t, host.Config{StateDir: t.TempDir()})
+	h := open(t, host.Config{StateDir: stateDir(t)})
 	s := suspended(t, h, effect("/nowhere"))
 	waiting, err := h.Pending()
 	if err != nil || len(waiting) != 1 || waiting[0].ID != s.ID {
