@@ -58,7 +58,7 @@ func TestS7_SwappedBetweenCheckAndRun(t *testing.T) {
 		default:
 			ran++
 		}
-		if ran > 1 && refused > 3 {
+		if ran > 0 && refused > 1 {
 			break
 		}
 	}
