@@ -195,3 +195,47 @@ func (d *desk) quarantine(plugin, reason string) {
 		d.t.Fatal(err)
 	}
 }
+
+// status shows the hosts of this user that run, and their plugins, and no more when they have ended.
+func TestStatus_ShowsTheHostsThatRun(t *testing.T) {
+	d := newDesk(t, "toolplugin-fake")
+	busy := d.command("call", "wait")
+	if err := busy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = busy.Process.Kill() }()
+	hosts := func() []host.LiveHost {
+		t.Helper()
+		stdout, _ := d.want(exitOK, "status", "--json")
+		var report statusReport
+		if err := json.Unmarshal([]byte(stdout), &report); err != nil {
+			t.Fatalf("%v: %s", err, stdout)
+		}
+		return report.Hosts
+	}
+	await := func(what string, ok func([]host.LiveHost) bool) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // the host says it after a moment
+			got := hosts()
+			if ok(got) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("not %s: %+v", what, got)
+			}
+		}
+	}
+	await("shown", func(all []host.LiveHost) bool {
+		return len(all) == 1 && all[0].PID == busy.Process.Pid && len(all[0].Plugins) == 1 && all[0].Plugins[0].Name == "fake" &&
+			all[0].Plugins[0].State == host.Ready && all[0].Plugins[0].PID > 0
+	})
+	stdout, _ := d.want(exitOK, "status")
+	for _, want := range []string{"HOST", "PROCESS", "fake", "ready"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %s in\n%s", want, stdout)
+		}
+	}
+	_ = busy.Process.Kill()
+	_ = busy.Wait()
+	await("gone", func(all []host.LiveHost) bool { return len(all) == 0 })
+}
