@@ -224,7 +224,7 @@ func testK11CrashCycles(t *testing.T, l *Launcher) {
 	cycle()
 	fds, threads := len(descriptors()), runtime.NumGoroutine()
 	cycles := 100
-	if testing.Short() {
+	if testing.Short() || l.loopback {
 		cycles = 20
 	}
 	for range cycles {
