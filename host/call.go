@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -356,12 +357,14 @@ func (e *timeoutError) Error() string {
 // Is makes a timeout what its context says it is.
 func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
+var errUnknown = errors.New("it did not say what tools it has")
+
 // failed is why a plugin that never told its tools did not start, if name is the plugin's own, or one of
 // its tools by plugin/id; else nil.
 func (h *Host) failed(name string) error {
 	name, _, _ = strings.Cut(name, "/")
 	if p := h.plugin(name); p != nil && p.manifest.Load() == nil {
-		return p.lastError()
+		return cmp.Or(p.lastError(), errUnknown)
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func (p *plugin) forgive() {
 	if p.tried != nil {
 		p.host.cache.forget(p.tried.key)
 	}
-	p.manifest.Store(nil)
+	p.relearn.Store(true)
 	p.quarant, p.onDisk, p.deaths, p.next, p.err = nil, false, 0, time.Time{}, nil
 	p.refused, p.refusal = state.Identity{}, nil
 }
@@ -190,7 +190,6 @@ func (h *Host) Trust(name string) error {
 	if _, err := h.state.Release(name); err != nil {
 		return &Error{Op: "trust", Tool: name, Code: Internal, Err: err}
 	}
-	defer h.publish()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if q := p.quarant; q != nil && p.tried == nil { // an earlier host's

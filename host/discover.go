@@ -134,7 +134,7 @@ func follow(root, path string) (target string, info os.FileInfo, err error) {
 func ran(known *state.Index, path string, info os.FileInfo) bool {
 	id, _ := state.Identify(info)
 	f, ok := known.File(path)
-	return ok && f.Is(id) && info.Mode()&0o111 != 0
+	return ok && f.Is(id) && f.Refused == "" && info.Mode()&0o111 != 0
 }
 
 // checkBuild says why a program was not built with our SDK (D2).

@@ -153,6 +153,9 @@ func (pr *process) describe(ctx context.Context) (*manifest, error) {
 
 // known is what a program registered before; nil: nothing is known.
 func (p *plugin) known(g *program) *manifest {
+	if p.relearn.Load() {
+		return nil
+	}
 	if m := p.manifest.Load(); m != nil && m.key == g.key {
 		return m
 	}

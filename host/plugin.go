@@ -24,6 +24,7 @@ type plugin struct {
 
 	manifest atomic.Pointer[manifest] // what is listed; nil: nothing is known
 	current  atomic.Pointer[process]  // takes calls; nil if none does
+	relearn  atomic.Bool              // what it registered before is not held against it
 
 	baseM    sync.Mutex // held while the baseline is set
 	swapping sync.Mutex // held while a new version takes the place of the old one
@@ -191,6 +192,9 @@ func (p *plugin) startAny(ctx context.Context) (*process, error) {
 func (p *plugin) refuse(g *program, err error) {
 	p.refused = g.id
 	p.refusal = fmt.Errorf("the new version %s is not taken, %s goes on: %w", g.short(), p.program.short(), err)
+	if g.id != (state.Identity{}) {
+		p.host.cache.learnFile(p.cfg.Path, state.File{ID: g.id, SHA256: g.sum, Refused: cutText(err.Error(), maxRefusal)}, time.Now())
+	}
 	p.log.Warn("a new version is not taken", "program", g.short(), "goes on", p.program.short(), "error", err)
 	p.to(p.state, PluginEvent{Program: g.digest(), Text: p.refusal.Error(), Err: err})
 }
@@ -252,6 +256,7 @@ func (p *plugin) install(pr *process) {
 		p.refused, p.refusal, p.deaths, p.next = state.Identity{}, nil, 0, time.Time{}
 	}
 	p.manifest.Store(pr.manifest.Load())
+	p.relearn.Store(false)
 	p.uncovers = pr.os.Uncovered()
 	if note := pr.program.note; note != "" {
 		p.uncovers = append(p.uncovers, note)

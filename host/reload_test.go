@@ -122,7 +122,7 @@ func TestD8_K12_ReplacedUnderLoadFailsNoCall(t *testing.T) {
 	h := open(t, host.Config{StateDir: t.TempDir()}, p)
 	var calls, most atomic.Int64
 	stop := make(chan struct{})
-	var load sync.WaitGroup
+	var load, watching sync.WaitGroup
 	for range 8 {
 		load.Go(func() {
 			for {
@@ -139,7 +139,7 @@ func TestD8_K12_ReplacedUnderLoadFailsNoCall(t *testing.T) {
 			}
 		})
 	}
-	load.Go(func() { // watches how many versions there are
+	watching.Go(func() { // watches how many versions there are
 		for e := range h.Watch(t.Context()) {
 			s := status(t, h)
 			n := int64(len(s.Draining))
@@ -161,9 +161,10 @@ func TestD8_K12_ReplacedUnderLoadFailsNoCall(t *testing.T) {
 		}
 	}
 	close(stop)
+	load.Wait()
 	eventually(t, "one version is left", func() bool { return len(status(t, h).Draining) == 0 })
 	h.Close()
-	load.Wait()
+	watching.Wait()
 	if calls.Load() == 0 || most.Load() != 2 {
 		t.Errorf("%d calls, at most %d versions at once", calls.Load(), most.Load())
 	}
