@@ -109,9 +109,9 @@ image: $(TOOLS)/stamp ## Renew the image that buf breaking compares with; see CO
 bench: build ## Run the benchmarks, which are a module of their own
 	go -C bench build -trimpath -o ../bin/bench/bareplugin ./bareplugin
 	go -C bench build -trimpath -o ../bin/bench/markplugin ./markplugin
-	go -C bench run ./cmd/start
-	go -C bench run ./cmd/recover
-	go -C bench run ./cmd/list
+	@status=0; for b in start recover list; do \
+		echo "go -C bench run ./cmd/$$b"; go -C bench run ./cmd/$$b || status=1; \
+	done; exit $$status
 
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	@list=$$(go test -list '^Fuzz' ./...) || exit 1; echo "$$list" \
