@@ -19,3 +19,12 @@ func ReadManifest(m *pb.Manifest) (tools []string, bad []BadTool, err error) {
 	}
 	return tools, read.bad, nil
 }
+
+// PanicOverManifest is newManifest where every tool's definition makes it panic.
+func PanicOverManifest(m *pb.Manifest) (bad []BadTool, err error) {
+	read, err := newManifest(nil, m, false)
+	if err != nil {
+		return nil, err
+	}
+	return read.bad, nil
+}

@@ -98,7 +98,7 @@ func newManifest(p *plugin, m *pb.Manifest, clean bool) (*manifest, error) {
 	}
 	seen := map[string]bool{}
 	for _, t := range m.GetTools()[:min(maxTools, len(m.GetTools()))] {
-		e, err := newEntry(p, t, clean)
+		e, err := guardEntry(p, t, clean)
 		if err == nil && seen[t.GetId()] {
 			err = fmt.Errorf("the id was registered twice")
 		}
@@ -111,6 +111,16 @@ func newManifest(p *plugin, m *pb.Manifest, clean bool) (*manifest, error) {
 		out.tools = append(out.tools, e)
 	}
 	return out, nil
+}
+
+// guardEntry is newEntry; a panic over a definition refuses its tool alone (H6).
+func guardEntry(p *plugin, t *pb.Tool, clean bool) (e *entry, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			e, err = nil, fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return newEntry(p, t, clean)
 }
 
 // clean reports whether every tool was taken and nothing was found in any definition.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
 // H6: what the embedder gave the host and panics on a host's goroutine costs the call at most, whatever the plugin does to
@@ -62,6 +63,15 @@ func TestH6_PanicsOfTheEmbeddersFunctions(t *testing.T) {
 				t.Errorf("Close took %v", took)
 			}
 		})
+	}
+}
+
+// H6: a panic over what a plugin registers refuses the tool that it is about.
+func TestH6_APanicOverADefinition(t *testing.T) {
+	m := &pb.Manifest{Role: pb.Role_ROLE_TOOLS, Tools: []*pb.Tool{{Id: "a", Description: "x"}, {Id: "b", Description: "x"}}}
+	bad, err := host.PanicOverManifest(m)
+	if err != nil || len(bad) != 2 || !strings.HasPrefix(bad[1].Reason, "panic: ") {
+		t.Errorf("%+v, %v", bad, err)
 	}
 }
 
