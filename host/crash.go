@@ -100,7 +100,12 @@ func (e *untriedError) Error() string { return e.err.Error() }
 func (e *untriedError) Unwrap() error { return e.err }
 
 // quarantineError is why a plugin is not started until its binary changes or a person trusts it again.
-type quarantineError struct{ reason string }
+type quarantineError struct {
+	reason string
+	err    error // with the evidence; nil: it was an earlier host that saw it
+}
+
+func (e *quarantineError) Unwrap() error { return e.err }
 
 func (e *quarantineError) Error() string {
 	return "quarantined: " + e.reason + "; a new binary, other settings or toolhost trust lift it"
@@ -114,7 +119,7 @@ func (p *plugin) quarantine(reason error) {
 		Reason: cutText(reason.Error(), maxRefusal), At: time.Now(),
 	}
 	p.quarant = &q
-	p.err = p.unavailable(&quarantineError{q.Reason})
+	p.err = p.unavailable(&quarantineError{q.Reason, reason})
 	p.to(Quarantined, PluginEvent{Program: q.Program, Err: p.err, Text: p.err.Error()})
 	p.host.spawn(func() { // ends when the file is written
 		if err := p.host.state.SetQuarantine(q); err != nil {
@@ -141,7 +146,7 @@ func (p *plugin) quarantined(g *program) error {
 		return nil
 	}
 	if q.Conditions == g.conditions() || q.Conditions == "" && q.Program == "" { // the record may be damaged
-		return p.unavailable(&quarantineError{q.Reason})
+		return p.unavailable(&quarantineError{reason: q.Reason})
 	}
 	p.lift()
 	return nil

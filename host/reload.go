@@ -97,7 +97,7 @@ func (h *Host) quarantines() map[string]state.Quarantine {
 func (p *plugin) remember(q state.Quarantine) {
 	if q.Plugin != "" {
 		p.quarant, p.onDisk, p.state = &q, true, Quarantined
-		p.err = p.unavailable(&quarantineError{q.Reason})
+		p.err = p.unavailable(&quarantineError{reason: q.Reason})
 	}
 	if p.cfg.Dial != nil {
 		return
