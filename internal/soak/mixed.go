@@ -69,13 +69,17 @@ func (m *mixed) run(ctx context.Context, r *report) error {
 	m.judge(r, "capacity", t)
 
 	before, stood := settled(f.state(), time.Second, func(census) bool { return false }), standing(h)
+	was := usageNow()
 	quiet := l.open(ctx, rng, rate, m.each)
 	m.judge(r, "quiet", quiet)
+	r.say("quiet: %s", usageNow().since(was))
 
 	l.chaos = unrest
 	seen := watch(h)
+	was = usageNow()
 	stormy := m.storm(ctx, l, rng, rate)
 	m.judge(r, "chaos", stormy)
+	r.say("chaos: %s", usageNow().since(was))
 	m.recovered(ctx, r, l)
 	r.say("swaps %s", seen.stop())
 	after := settled(f.state(), 15*time.Second, func(c census) bool { return c.within(before) && c.heap <= before.heap+heapSlack })
