@@ -194,16 +194,34 @@ func setupScript(env *testscript.Env) error {
 	return nil
 }
 
-// plugin FILE...: puts the test binary to FILE.
+// plugin [-copy] FILE...: puts the test binary to FILE.
 func scriptPlugin(ts *testscript.TestScript, neg bool, args []string) {
+	place := placeBinary
+	if len(args) > 0 && args[0] == "-copy" {
+		place, args = copyBinary, args[1:]
+	}
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: plugin FILE...")
+		ts.Fatalf("usage: plugin [-copy] FILE...")
 	}
 	for _, path := range args {
 		path = ts.MkAbs(path)
 		ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
-		ts.Check(placeBinary(path))
+		ts.Check(place(path))
 	}
+}
+
+// copyBinary makes a file of its own. The times of a link change with every other link that is made or removed, and then
+// the host must look at the file again.
+func copyBinary(path string) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(exe)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o700)
 }
 
 // code WANT COMMAND...: runs toolhost and compares the exit code; its output is in stdout and stderr.
