@@ -1,12 +1,10 @@
 package host
 
 import (
-	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -182,16 +180,11 @@ func checkSum(path, want string) error {
 	if want == "" {
 		return nil
 	}
-	f, err := os.Open(path)
+	sum, err := hashFile(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return err
-	}
-	if got := hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(got, want) {
+	if got := hex.EncodeToString(sum[:]); !strings.EqualFold(got, want) {
 		return fmt.Errorf("%s has SHA-256 %s, but the configuration expects %s; set sha256 to the new value to accept it", path, got, want)
 	}
 	return nil

@@ -198,8 +198,15 @@ func sameFile(a, b string) bool {
 }
 
 // learn asks every plugin of whose tools nothing is known for them, side by side, and returns when each has
-// answered or failed, or ctx ends.
+// answered or failed, or ctx ends. One whose very bytes are known is not started (D7).
 func (h *Host) learn(ctx context.Context) {
+	recalled := false
+	for p := range h.all() {
+		recalled = p.manifest.Load() == nil && p.recall() || recalled
+	}
+	if recalled {
+		h.publish()
+	}
 	h.startAll(ctx, func(p *plugin) bool { return p.manifest.Load() == nil })
 }
 

@@ -121,6 +121,33 @@ func (p *plugin) remember(q state.Quarantine) {
 	}
 }
 
+// recall takes what is known of the bytes at the plugin's path, where the file's times could not tell that they are
+// known: it is younger than the index can trust, or was copied or touched. It reports whether something is known.
+func (p *plugin) recall() bool {
+	if p.cfg.Dial != nil {
+		return false
+	}
+	if f, seen := p.host.cache.file(p.cfg.Path); !seen || f.Refused != "" {
+		return false // the start reads the file
+	}
+	g, err := p.look()
+	if err != nil {
+		return false
+	}
+	defer g.release()
+	m := p.known(g)
+	if m == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.manifest.CompareAndSwap(nil, m)
+	if p.state == Discovered {
+		p.to(Described, PluginEvent{})
+	}
+	return true
+}
+
 // swap puts the program that is at the plugin's path now in the place of the one that is known. A plugin of
 // which nothing was ever asked is left alone.
 func (p *plugin) swap(ctx context.Context) error {

@@ -322,7 +322,6 @@ func TestD7_AKnownPluginIsListedWithoutAStart(t *testing.T) {
 		}
 		return ids, status(t, h)
 	}
-	time.Sleep(150 * time.Millisecond) // a file that is younger is not remembered by its times
 	if ids, _ := list(); !slices.Equal(ids, []string{"hold", "version"}) || starts() != 1 {
 		t.Fatalf("%v after %d starts", ids, starts())
 	}
