@@ -202,7 +202,9 @@ func sameFile(a, b string) bool {
 func (h *Host) learn(ctx context.Context) {
 	recalled := false
 	for p := range h.all() {
-		recalled = p.manifest.Load() == nil && p.recall() || recalled
+		if p.manifest.Load() == nil {
+			p.recalled.Do(func() { recalled = p.recall() || recalled })
+		}
 	}
 	if recalled {
 		h.publish()

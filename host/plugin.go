@@ -24,6 +24,7 @@ type plugin struct {
 
 	manifest atomic.Pointer[manifest] // what is listed; nil: nothing is known
 	current  atomic.Pointer[process]  // takes calls; nil if none does
+	recalled sync.Once                // recall was tried
 	relearn  atomic.Bool              // what it registered before is not held against it
 
 	baseM    sync.Mutex // held while the baseline is set
