@@ -51,7 +51,7 @@ var imports = map[string][]string{
 }
 
 // planned are the parts that have their place in the graph before they have code. A part that is there must not be planned.
-var planned = []string{"host/mcpserver", "host/provider"}
+var planned = []string{"host/provider"}
 
 // jails lists the dependencies that only some parts may import.
 var jails = map[string][]string{

@@ -1,0 +1,55 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/toolhost/toolhost/host"
+)
+
+// era is one of the two ways in which MCP is spoken.
+type era int
+
+const (
+	legacy era = iota // up to 2025-11-25: a handshake, and sessions over HTTP
+	modern            // from 2026-07-28: every request stands alone
+)
+
+// request is one tools/call as the pipeline sees it, without transport and SDK.
+type request struct {
+	caller    host.Caller                // set by the transport, never from the body (T36)
+	era       era                        // how the client speaks
+	name      string                     // as the client calls the tool
+	arguments json.RawMessage            // nil: there are none
+	meta      json.RawMessage            // _meta, an object; nil: there is none
+	answers   map[string]json.RawMessage // inputResponses of a modern retry: the whole results
+	state     string                     // requestState of a modern retry; hostile until its seal was opened
+	can       capabilities               // what the client declared
+
+	// notify sends a notification that belongs to this request. It does not block for long and drops what
+	// cannot be sent. The pipeline calls it until it returns, and never after.
+	notify func(method string, params any)
+	// ask puts a request to a legacy client and returns its result. It is nil in the modern era and where
+	// the client cannot be reached.
+	ask func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+}
+
+// capabilities are what a client declared that it can be asked.
+type capabilities struct {
+	form, url, sampling, roots bool
+}
+
+// reply is what the client gets: the members of the result, as the era of the request wants them. The transport adds
+// what every result of the era has. A protocol error (an unknown tool, a missing capability) is a *rpcError in its place.
+type reply struct {
+	result json.RawMessage // a JSON object, a complete CallToolResult or an input_required one
+}
+
+// rpcError is a JSON-RPC error.
+type rpcError struct {
+	code    int
+	message string
+	data    json.RawMessage // nil: none
+}
+
+func (e *rpcError) Error() string { return e.message }
