@@ -66,8 +66,8 @@
 //
 // # Sizes
 //
-// An encoded frame has at most Limits.Message bytes; input_delta, progress, span,
-// question and the frames without content at most 64 KiB and 64 bytes. Text and
+// An encoded frame has at most Limits.Message bytes; a question at most 4 MiB of
+// them; input_delta, progress, span and the frames without content at most 64 KiB and 64 bytes. Text and
 // attributes of a log record have at most Limits.Log bytes. A frame over wire.ChunkSize
 // travels in chunks of its encoding; log, hello and welcome in chunks of call 0, and no frame
 // of the same call but closed comes in between. The first chunk announces the size. A

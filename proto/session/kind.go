@@ -82,7 +82,7 @@ func rareKindOf(f *pb.Frame) kind {
 func clean(f *pb.Frame) {
 	switch b := f.GetBody().(type) {
 	case *pb.Frame_Open:
-		cleanText(&b.Open.Tool, &b.Open.CallId, &b.Open.Traceparent)
+		cleanText(&b.Open.Tool, &b.Open.CallId, &b.Open.Traceparent, &b.Open.Tracestate)
 	case *pb.Frame_Progress:
 		cleanText(&b.Progress.Message)
 	case *pb.Frame_Span:

@@ -32,6 +32,7 @@ const (
 	frameCost    = 32                 // credit that a frame costs beside its payload
 	callField    = 1 + 10             // bytes of Frame.call at most
 	maxQuestions = 16                 // questions of one call without an answer
+	maxQuestion  = 4 << 20            // bytes of one question: 64 MiB at most wait in a call
 	maxCancel    = 4 << 10            // bytes of a cancel's message
 	maxReplies   = 1024               // frames that wait because the peer asked for them
 )
@@ -68,8 +69,11 @@ func (l Limits) giveBack() int { return (l.Window + 1) / 2 }
 
 // of is the limit of a frame of kind k.
 func (l Limits) of(k kind) int {
-	if kindTable[k].bulk {
+	switch {
+	case kindTable[k].bulk:
 		return l.Message
+	case k == kQuestion:
+		return min(l.Message, maxQuestion)
 	}
 	return min(l.Message, smallFrame)
 }
@@ -117,7 +121,7 @@ func payload(f *pb.Frame) int {
 	case *pb.Frame_Progress:
 		return len(b.Progress.GetMessage())
 	case *pb.Frame_Question:
-		return len(b.Question.GetMessage()) + len(b.Question.GetSchema())
+		return len(b.Question.GetMessage()) + len(b.Question.GetSchema()) + len(b.Question.GetParams())
 	case *pb.Frame_Asked:
 		return len(b.Asked.GetError()) + viewsSize(b.Asked.GetViews())
 	}

@@ -71,6 +71,31 @@ func TestM1_Limit(t *testing.T) {
 	})
 }
 
+// A question may hold what a model is asked, so it is as large as 4 MiB, exactly, and never larger than a message;
+// its parameters count.
+func TestM1_LimitOfAQuestion(t *testing.T) {
+	question := func(data []byte) any {
+		return &pb.Question{Id: 1, Kind: pb.QuestionKind_QUESTION_KIND_SAMPLING, Params: data}
+	}
+	for _, message := range []int{0, 100_000} {
+		open, calls := accepting()
+		e := connect(t, Config{Limits: Limits{Message: message}}, Config{}, open)
+		c := mustOpen(t, e.host, &pb.Open{Run: true})
+		p := <-calls
+		limit := 4 << 20
+		if message > 0 {
+			limit = message
+		}
+		for _, size := range []int{limit, limit + 1} {
+			checkLimit(t, p, c, sized(t, 1, size, question), size, limit)
+		}
+		mustSend(t, c, &pb.Answer{Id: 1})
+		mustRecv(t, p, kAnswer)
+		mustSend(t, p, &pb.Output{Closed: true})
+		mustRecv(t, c, kOutput)
+	}
+}
+
 // checkLimit sends body from a to b, which must work exactly up to limit.
 func checkLimit(t *testing.T, a, b *Call, body any, size, limit int) {
 	t.Helper()

@@ -53,7 +53,7 @@ const (
 var kindTable = [kinds]struct {
 	name string
 	from sender
-	bulk bool // limited by Limits.Message rather than by smallFrame
+	bulk bool // limited by Limits.Message rather than by smallFrame or maxQuestion
 }{
 	kUnknown:      {name: "unknown"},
 	kOpen:         {"open", hostCall, true},

@@ -88,6 +88,65 @@ func (CancelReason) EnumDescriptor() ([]byte, []int) {
 	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{0}
 }
 
+// QuestionKind is what a question asks for.
+type QuestionKind int32
+
+const (
+	// The same as form.
+	QuestionKind_QUESTION_KIND_UNSPECIFIED QuestionKind = 0
+	// Content that satisfies the schema, from a person (MCP's elicitation).
+	QuestionKind_QUESTION_KIND_FORM QuestionKind = 1
+	// A message of the caller's model. params are those of MCP's
+	// sampling/createMessage, the answer's content is its result.
+	QuestionKind_QUESTION_KIND_SAMPLING QuestionKind = 2
+	// The caller's roots. params are those of MCP's roots/list, the answer's content
+	// is its result.
+	QuestionKind_QUESTION_KIND_ROOTS QuestionKind = 3
+)
+
+// Enum value maps for QuestionKind.
+var (
+	QuestionKind_name = map[int32]string{
+		0: "QUESTION_KIND_UNSPECIFIED",
+		1: "QUESTION_KIND_FORM",
+		2: "QUESTION_KIND_SAMPLING",
+		3: "QUESTION_KIND_ROOTS",
+	}
+	QuestionKind_value = map[string]int32{
+		"QUESTION_KIND_UNSPECIFIED": 0,
+		"QUESTION_KIND_FORM":        1,
+		"QUESTION_KIND_SAMPLING":    2,
+		"QUESTION_KIND_ROOTS":       3,
+	}
+)
+
+func (x QuestionKind) Enum() *QuestionKind {
+	p := new(QuestionKind)
+	*p = x
+	return p
+}
+
+func (x QuestionKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (QuestionKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_toolplugin_v1_frame_proto_enumTypes[1].Descriptor()
+}
+
+func (QuestionKind) Type() protoreflect.EnumType {
+	return &file_toolplugin_v1_frame_proto_enumTypes[1]
+}
+
+func (x QuestionKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use QuestionKind.Descriptor instead.
+func (QuestionKind) EnumDescriptor() ([]byte, []int) {
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{1}
+}
+
 // AnswerAction is what a caller does with a question.
 type AnswerAction int32
 
@@ -129,11 +188,11 @@ func (x AnswerAction) String() string {
 }
 
 func (AnswerAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_toolplugin_v1_frame_proto_enumTypes[1].Descriptor()
+	return file_toolplugin_v1_frame_proto_enumTypes[2].Descriptor()
 }
 
 func (AnswerAction) Type() protoreflect.EnumType {
-	return &file_toolplugin_v1_frame_proto_enumTypes[1]
+	return &file_toolplugin_v1_frame_proto_enumTypes[2]
 }
 
 func (x AnswerAction) Number() protoreflect.EnumNumber {
@@ -142,7 +201,7 @@ func (x AnswerAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AnswerAction.Descriptor instead.
 func (AnswerAction) EnumDescriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{1}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{2}
 }
 
 // FailureKind is what kind of failure ended a call in the plugin.
@@ -211,11 +270,11 @@ func (x FailureKind) String() string {
 }
 
 func (FailureKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_toolplugin_v1_frame_proto_enumTypes[2].Descriptor()
+	return file_toolplugin_v1_frame_proto_enumTypes[3].Descriptor()
 }
 
 func (FailureKind) Type() protoreflect.EnumType {
-	return &file_toolplugin_v1_frame_proto_enumTypes[2]
+	return &file_toolplugin_v1_frame_proto_enumTypes[3]
 }
 
 func (x FailureKind) Number() protoreflect.EnumNumber {
@@ -224,7 +283,7 @@ func (x FailureKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailureKind.Descriptor instead.
 func (FailureKind) EnumDescriptor() ([]byte, []int) {
-	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{2}
+	return file_toolplugin_v1_frame_proto_rawDescGZIP(), []int{3}
 }
 
 // Frame is one step of one call, or of the connection. A peer ignores a frame
@@ -1428,7 +1487,13 @@ type Open struct {
 	// It implies run, unless ask or views make the plugin send asked first.
 	Resume *Resume `protobuf:"bytes,15,opt,name=resume,proto3" json:"resume,omitempty"`
 	// The model starts to write the input now (OnInputStart).
-	InputStart    bool `protobuf:"varint,16,opt,name=input_start,json=inputStart,proto3" json:"input_start,omitempty"`
+	InputStart bool `protobuf:"varint,16,opt,name=input_start,json=inputStart,proto3" json:"input_start,omitempty"`
+	// The kinds of question beside the form that the host puts to the caller. A
+	// plugin sends no other: a host that does not know a kind would take it for a
+	// form.
+	Kinds []QuestionKind `protobuf:"varint,17,rep,packed,name=kinds,proto3,enum=toolplugin.v1.QuestionKind" json:"kinds,omitempty"`
+	// W3C tracestate that belongs to traceparent; may be empty.
+	Tracestate    string `protobuf:"bytes,18,opt,name=tracestate,proto3" json:"tracestate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1573,6 +1638,20 @@ func (x *Open) GetInputStart() bool {
 		return x.InputStart
 	}
 	return false
+}
+
+func (x *Open) GetKinds() []QuestionKind {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *Open) GetTracestate() string {
+	if x != nil {
+		return x.Tracestate
+	}
+	return ""
 }
 
 // InputDelta is a piece of the input's text as the model writes it.
@@ -2180,7 +2259,14 @@ type Question struct {
 	// What to ask.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// JSON Schema of the answer's content.
-	Schema        []byte `protobuf:"bytes,3,opt,name=schema,proto3" json:"schema,omitempty"`
+	Schema []byte `protobuf:"bytes,3,opt,name=schema,proto3" json:"schema,omitempty"`
+	// What is asked for.
+	Kind QuestionKind `protobuf:"varint,4,opt,name=kind,proto3,enum=toolplugin.v1.QuestionKind" json:"kind,omitempty"`
+	// JSON object: the parameters of a kind other than the form; may be empty.
+	Params []byte `protobuf:"bytes,5,opt,name=params,proto3" json:"params,omitempty"`
+	// How many questions the tool puts at once, this one included, each with the
+	// same number. 0 and 1: it alone.
+	Together      uint32 `protobuf:"varint,6,opt,name=together,proto3" json:"together,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2234,6 +2320,27 @@ func (x *Question) GetSchema() []byte {
 		return x.Schema
 	}
 	return nil
+}
+
+func (x *Question) GetKind() QuestionKind {
+	if x != nil {
+		return x.Kind
+	}
+	return QuestionKind_QUESTION_KIND_UNSPECIFIED
+}
+
+func (x *Question) GetParams() []byte {
+	if x != nil {
+		return x.Params
+	}
+	return nil
+}
+
+func (x *Question) GetTogether() uint32 {
+	if x != nil {
+		return x.Together
+	}
+	return 0
 }
 
 // Answer answers a question.
@@ -2910,7 +3017,7 @@ const file_toolplugin_v1_frame_proto_rawDesc = "" +
 	"\x05Chunk\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\bR\x04last\"\xda\x03\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last\"\xad\x04\n" +
 	"\x04Open\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\tR\x04tool\x12\x17\n" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x12\x1d\n" +
@@ -2930,7 +3037,11 @@ const file_toolplugin_v1_frame_proto_rawDesc = "" +
 	"\vtraceparent\x18\x0e \x01(\tR\vtraceparent\x12-\n" +
 	"\x06resume\x18\x0f \x01(\v2\x15.toolplugin.v1.ResumeR\x06resume\x12\x1f\n" +
 	"\vinput_start\x18\x10 \x01(\bR\n" +
-	"inputStartB\b\n" +
+	"inputStart\x121\n" +
+	"\x05kinds\x18\x11 \x03(\x0e2\x1b.toolplugin.v1.QuestionKindR\x05kinds\x12\x1e\n" +
+	"\n" +
+	"tracestate\x18\x12 \x01(\tR\n" +
+	"tracestateB\b\n" +
 	"\x06_input\" \n" +
 	"\n" +
 	"InputDelta\x12\x12\n" +
@@ -2970,11 +3081,14 @@ const file_toolplugin_v1_frame_proto_rawDesc = "" +
 	"attributes\x12\x14\n" +
 	"\x05error\x18\x05 \x01(\tR\x05error\x12\x17\n" +
 	"\aspan_id\x18\x06 \x01(\fR\x06spanId\x12\x1b\n" +
-	"\tparent_id\x18\a \x01(\fR\bparentId\"L\n" +
+	"\tparent_id\x18\a \x01(\fR\bparentId\"\xb1\x01\n" +
 	"\bQuestion\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +
-	"\x06schema\x18\x03 \x01(\fR\x06schema\"g\n" +
+	"\x06schema\x18\x03 \x01(\fR\x06schema\x12/\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\x1b.toolplugin.v1.QuestionKindR\x04kind\x12\x16\n" +
+	"\x06params\x18\x05 \x01(\fR\x06params\x12\x1a\n" +
+	"\btogether\x18\x06 \x01(\rR\btogether\"g\n" +
 	"\x06Answer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x123\n" +
 	"\x06action\x18\x02 \x01(\x0e2\x1b.toolplugin.v1.AnswerActionR\x06action\x12\x18\n" +
@@ -3021,7 +3135,12 @@ const file_toolplugin_v1_frame_proto_rawDesc = "" +
 	"\x15CANCEL_REASON_TIMEOUT\x10\x02\x12\x18\n" +
 	"\x14CANCEL_REASON_DENIED\x10\x03\x12\x1a\n" +
 	"\x16CANCEL_REASON_SHUTDOWN\x10\x04\x12\x1f\n" +
-	"\x1bCANCEL_REASON_INVALID_INPUT\x10\x05*|\n" +
+	"\x1bCANCEL_REASON_INVALID_INPUT\x10\x05*z\n" +
+	"\fQuestionKind\x12\x1d\n" +
+	"\x19QUESTION_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12QUESTION_KIND_FORM\x10\x01\x12\x1a\n" +
+	"\x16QUESTION_KIND_SAMPLING\x10\x02\x12\x17\n" +
+	"\x13QUESTION_KIND_ROOTS\x10\x03*|\n" +
 	"\fAnswerAction\x12\x1d\n" +
 	"\x19ANSWER_ACTION_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ANSWER_ACTION_ACCEPT\x10\x01\x12\x19\n" +
@@ -3051,98 +3170,101 @@ func file_toolplugin_v1_frame_proto_rawDescGZIP() []byte {
 	return file_toolplugin_v1_frame_proto_rawDescData
 }
 
-var file_toolplugin_v1_frame_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_toolplugin_v1_frame_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_toolplugin_v1_frame_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_toolplugin_v1_frame_proto_goTypes = []any{
 	(CancelReason)(0),    // 0: toolplugin.v1.CancelReason
-	(AnswerAction)(0),    // 1: toolplugin.v1.AnswerAction
-	(FailureKind)(0),     // 2: toolplugin.v1.FailureKind
-	(*Frame)(nil),        // 3: toolplugin.v1.Frame
-	(*Hello)(nil),        // 4: toolplugin.v1.Hello
-	(*Welcome)(nil),      // 5: toolplugin.v1.Welcome
-	(*Limits)(nil),       // 6: toolplugin.v1.Limits
-	(*Ping)(nil),         // 7: toolplugin.v1.Ping
-	(*Pong)(nil),         // 8: toolplugin.v1.Pong
-	(*Drain)(nil),        // 9: toolplugin.v1.Drain
-	(*ToolsChanged)(nil), // 10: toolplugin.v1.ToolsChanged
-	(*Log)(nil),          // 11: toolplugin.v1.Log
-	(*Window)(nil),       // 12: toolplugin.v1.Window
-	(*Chunk)(nil),        // 13: toolplugin.v1.Chunk
-	(*Open)(nil),         // 14: toolplugin.v1.Open
-	(*InputDelta)(nil),   // 15: toolplugin.v1.InputDelta
-	(*Input)(nil),        // 16: toolplugin.v1.Input
-	(*Run)(nil),          // 17: toolplugin.v1.Run
-	(*Resume)(nil),       // 18: toolplugin.v1.Resume
-	(*Cancel)(nil),       // 19: toolplugin.v1.Cancel
-	(*Asked)(nil),        // 20: toolplugin.v1.Asked
-	(*DeltaView)(nil),    // 21: toolplugin.v1.DeltaView
-	(*Progress)(nil),     // 22: toolplugin.v1.Progress
-	(*Write)(nil),        // 23: toolplugin.v1.Write
-	(*Span)(nil),         // 24: toolplugin.v1.Span
-	(*Question)(nil),     // 25: toolplugin.v1.Question
-	(*Answer)(nil),       // 26: toolplugin.v1.Answer
-	(*Output)(nil),       // 27: toolplugin.v1.Output
-	(*Derived)(nil),      // 28: toolplugin.v1.Derived
-	(*DerivedView)(nil),  // 29: toolplugin.v1.DerivedView
-	(*Failed)(nil),       // 30: toolplugin.v1.Failed
-	(*Suspended)(nil),    // 31: toolplugin.v1.Suspended
-	(*Accepted)(nil),     // 32: toolplugin.v1.Accepted
-	(*Derive)(nil),       // 33: toolplugin.v1.Derive
-	(*Closed)(nil),       // 34: toolplugin.v1.Closed
-	(Audience)(0),        // 35: toolplugin.v1.Audience
-	(Phase)(0),           // 36: toolplugin.v1.Phase
+	(QuestionKind)(0),    // 1: toolplugin.v1.QuestionKind
+	(AnswerAction)(0),    // 2: toolplugin.v1.AnswerAction
+	(FailureKind)(0),     // 3: toolplugin.v1.FailureKind
+	(*Frame)(nil),        // 4: toolplugin.v1.Frame
+	(*Hello)(nil),        // 5: toolplugin.v1.Hello
+	(*Welcome)(nil),      // 6: toolplugin.v1.Welcome
+	(*Limits)(nil),       // 7: toolplugin.v1.Limits
+	(*Ping)(nil),         // 8: toolplugin.v1.Ping
+	(*Pong)(nil),         // 9: toolplugin.v1.Pong
+	(*Drain)(nil),        // 10: toolplugin.v1.Drain
+	(*ToolsChanged)(nil), // 11: toolplugin.v1.ToolsChanged
+	(*Log)(nil),          // 12: toolplugin.v1.Log
+	(*Window)(nil),       // 13: toolplugin.v1.Window
+	(*Chunk)(nil),        // 14: toolplugin.v1.Chunk
+	(*Open)(nil),         // 15: toolplugin.v1.Open
+	(*InputDelta)(nil),   // 16: toolplugin.v1.InputDelta
+	(*Input)(nil),        // 17: toolplugin.v1.Input
+	(*Run)(nil),          // 18: toolplugin.v1.Run
+	(*Resume)(nil),       // 19: toolplugin.v1.Resume
+	(*Cancel)(nil),       // 20: toolplugin.v1.Cancel
+	(*Asked)(nil),        // 21: toolplugin.v1.Asked
+	(*DeltaView)(nil),    // 22: toolplugin.v1.DeltaView
+	(*Progress)(nil),     // 23: toolplugin.v1.Progress
+	(*Write)(nil),        // 24: toolplugin.v1.Write
+	(*Span)(nil),         // 25: toolplugin.v1.Span
+	(*Question)(nil),     // 26: toolplugin.v1.Question
+	(*Answer)(nil),       // 27: toolplugin.v1.Answer
+	(*Output)(nil),       // 28: toolplugin.v1.Output
+	(*Derived)(nil),      // 29: toolplugin.v1.Derived
+	(*DerivedView)(nil),  // 30: toolplugin.v1.DerivedView
+	(*Failed)(nil),       // 31: toolplugin.v1.Failed
+	(*Suspended)(nil),    // 32: toolplugin.v1.Suspended
+	(*Accepted)(nil),     // 33: toolplugin.v1.Accepted
+	(*Derive)(nil),       // 34: toolplugin.v1.Derive
+	(*Closed)(nil),       // 35: toolplugin.v1.Closed
+	(Audience)(0),        // 36: toolplugin.v1.Audience
+	(Phase)(0),           // 37: toolplugin.v1.Phase
 }
 var file_toolplugin_v1_frame_proto_depIdxs = []int32{
-	14, // 0: toolplugin.v1.Frame.open:type_name -> toolplugin.v1.Open
-	15, // 1: toolplugin.v1.Frame.input_delta:type_name -> toolplugin.v1.InputDelta
-	16, // 2: toolplugin.v1.Frame.input:type_name -> toolplugin.v1.Input
-	17, // 3: toolplugin.v1.Frame.run:type_name -> toolplugin.v1.Run
-	27, // 4: toolplugin.v1.Frame.output:type_name -> toolplugin.v1.Output
-	30, // 5: toolplugin.v1.Frame.failed:type_name -> toolplugin.v1.Failed
-	34, // 6: toolplugin.v1.Frame.closed:type_name -> toolplugin.v1.Closed
-	13, // 7: toolplugin.v1.Frame.chunk:type_name -> toolplugin.v1.Chunk
-	12, // 8: toolplugin.v1.Frame.window:type_name -> toolplugin.v1.Window
-	19, // 9: toolplugin.v1.Frame.cancel:type_name -> toolplugin.v1.Cancel
-	11, // 10: toolplugin.v1.Frame.log:type_name -> toolplugin.v1.Log
-	22, // 11: toolplugin.v1.Frame.progress:type_name -> toolplugin.v1.Progress
-	23, // 12: toolplugin.v1.Frame.write:type_name -> toolplugin.v1.Write
-	4,  // 13: toolplugin.v1.Frame.hello:type_name -> toolplugin.v1.Hello
-	5,  // 14: toolplugin.v1.Frame.welcome:type_name -> toolplugin.v1.Welcome
-	7,  // 15: toolplugin.v1.Frame.ping:type_name -> toolplugin.v1.Ping
-	8,  // 16: toolplugin.v1.Frame.pong:type_name -> toolplugin.v1.Pong
-	9,  // 17: toolplugin.v1.Frame.drain:type_name -> toolplugin.v1.Drain
-	10, // 18: toolplugin.v1.Frame.tools_changed:type_name -> toolplugin.v1.ToolsChanged
-	18, // 19: toolplugin.v1.Frame.resume:type_name -> toolplugin.v1.Resume
-	20, // 20: toolplugin.v1.Frame.asked:type_name -> toolplugin.v1.Asked
-	25, // 21: toolplugin.v1.Frame.question:type_name -> toolplugin.v1.Question
-	26, // 22: toolplugin.v1.Frame.answer:type_name -> toolplugin.v1.Answer
-	31, // 23: toolplugin.v1.Frame.suspended:type_name -> toolplugin.v1.Suspended
-	32, // 24: toolplugin.v1.Frame.accepted:type_name -> toolplugin.v1.Accepted
-	33, // 25: toolplugin.v1.Frame.derive:type_name -> toolplugin.v1.Derive
-	28, // 26: toolplugin.v1.Frame.derived:type_name -> toolplugin.v1.Derived
-	24, // 27: toolplugin.v1.Frame.span:type_name -> toolplugin.v1.Span
-	21, // 28: toolplugin.v1.Frame.delta_view:type_name -> toolplugin.v1.DeltaView
-	6,  // 29: toolplugin.v1.Hello.limits:type_name -> toolplugin.v1.Limits
-	6,  // 30: toolplugin.v1.Welcome.limits:type_name -> toolplugin.v1.Limits
-	35, // 31: toolplugin.v1.Open.views:type_name -> toolplugin.v1.Audience
-	18, // 32: toolplugin.v1.Open.resume:type_name -> toolplugin.v1.Resume
-	0,  // 33: toolplugin.v1.Cancel.reason:type_name -> toolplugin.v1.CancelReason
-	29, // 34: toolplugin.v1.Asked.views:type_name -> toolplugin.v1.DerivedView
-	35, // 35: toolplugin.v1.DeltaView.audience:type_name -> toolplugin.v1.Audience
-	1,  // 36: toolplugin.v1.Answer.action:type_name -> toolplugin.v1.AnswerAction
-	28, // 37: toolplugin.v1.Output.derived:type_name -> toolplugin.v1.Derived
-	29, // 38: toolplugin.v1.Derived.views:type_name -> toolplugin.v1.DerivedView
-	35, // 39: toolplugin.v1.DerivedView.audience:type_name -> toolplugin.v1.Audience
-	36, // 40: toolplugin.v1.DerivedView.phase:type_name -> toolplugin.v1.Phase
-	2,  // 41: toolplugin.v1.Failed.kind:type_name -> toolplugin.v1.FailureKind
-	29, // 42: toolplugin.v1.Failed.views:type_name -> toolplugin.v1.DerivedView
-	29, // 43: toolplugin.v1.Suspended.views:type_name -> toolplugin.v1.DerivedView
-	35, // 44: toolplugin.v1.Derive.views:type_name -> toolplugin.v1.Audience
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	15, // 0: toolplugin.v1.Frame.open:type_name -> toolplugin.v1.Open
+	16, // 1: toolplugin.v1.Frame.input_delta:type_name -> toolplugin.v1.InputDelta
+	17, // 2: toolplugin.v1.Frame.input:type_name -> toolplugin.v1.Input
+	18, // 3: toolplugin.v1.Frame.run:type_name -> toolplugin.v1.Run
+	28, // 4: toolplugin.v1.Frame.output:type_name -> toolplugin.v1.Output
+	31, // 5: toolplugin.v1.Frame.failed:type_name -> toolplugin.v1.Failed
+	35, // 6: toolplugin.v1.Frame.closed:type_name -> toolplugin.v1.Closed
+	14, // 7: toolplugin.v1.Frame.chunk:type_name -> toolplugin.v1.Chunk
+	13, // 8: toolplugin.v1.Frame.window:type_name -> toolplugin.v1.Window
+	20, // 9: toolplugin.v1.Frame.cancel:type_name -> toolplugin.v1.Cancel
+	12, // 10: toolplugin.v1.Frame.log:type_name -> toolplugin.v1.Log
+	23, // 11: toolplugin.v1.Frame.progress:type_name -> toolplugin.v1.Progress
+	24, // 12: toolplugin.v1.Frame.write:type_name -> toolplugin.v1.Write
+	5,  // 13: toolplugin.v1.Frame.hello:type_name -> toolplugin.v1.Hello
+	6,  // 14: toolplugin.v1.Frame.welcome:type_name -> toolplugin.v1.Welcome
+	8,  // 15: toolplugin.v1.Frame.ping:type_name -> toolplugin.v1.Ping
+	9,  // 16: toolplugin.v1.Frame.pong:type_name -> toolplugin.v1.Pong
+	10, // 17: toolplugin.v1.Frame.drain:type_name -> toolplugin.v1.Drain
+	11, // 18: toolplugin.v1.Frame.tools_changed:type_name -> toolplugin.v1.ToolsChanged
+	19, // 19: toolplugin.v1.Frame.resume:type_name -> toolplugin.v1.Resume
+	21, // 20: toolplugin.v1.Frame.asked:type_name -> toolplugin.v1.Asked
+	26, // 21: toolplugin.v1.Frame.question:type_name -> toolplugin.v1.Question
+	27, // 22: toolplugin.v1.Frame.answer:type_name -> toolplugin.v1.Answer
+	32, // 23: toolplugin.v1.Frame.suspended:type_name -> toolplugin.v1.Suspended
+	33, // 24: toolplugin.v1.Frame.accepted:type_name -> toolplugin.v1.Accepted
+	34, // 25: toolplugin.v1.Frame.derive:type_name -> toolplugin.v1.Derive
+	29, // 26: toolplugin.v1.Frame.derived:type_name -> toolplugin.v1.Derived
+	25, // 27: toolplugin.v1.Frame.span:type_name -> toolplugin.v1.Span
+	22, // 28: toolplugin.v1.Frame.delta_view:type_name -> toolplugin.v1.DeltaView
+	7,  // 29: toolplugin.v1.Hello.limits:type_name -> toolplugin.v1.Limits
+	7,  // 30: toolplugin.v1.Welcome.limits:type_name -> toolplugin.v1.Limits
+	36, // 31: toolplugin.v1.Open.views:type_name -> toolplugin.v1.Audience
+	19, // 32: toolplugin.v1.Open.resume:type_name -> toolplugin.v1.Resume
+	1,  // 33: toolplugin.v1.Open.kinds:type_name -> toolplugin.v1.QuestionKind
+	0,  // 34: toolplugin.v1.Cancel.reason:type_name -> toolplugin.v1.CancelReason
+	30, // 35: toolplugin.v1.Asked.views:type_name -> toolplugin.v1.DerivedView
+	36, // 36: toolplugin.v1.DeltaView.audience:type_name -> toolplugin.v1.Audience
+	1,  // 37: toolplugin.v1.Question.kind:type_name -> toolplugin.v1.QuestionKind
+	2,  // 38: toolplugin.v1.Answer.action:type_name -> toolplugin.v1.AnswerAction
+	29, // 39: toolplugin.v1.Output.derived:type_name -> toolplugin.v1.Derived
+	30, // 40: toolplugin.v1.Derived.views:type_name -> toolplugin.v1.DerivedView
+	36, // 41: toolplugin.v1.DerivedView.audience:type_name -> toolplugin.v1.Audience
+	37, // 42: toolplugin.v1.DerivedView.phase:type_name -> toolplugin.v1.Phase
+	3,  // 43: toolplugin.v1.Failed.kind:type_name -> toolplugin.v1.FailureKind
+	30, // 44: toolplugin.v1.Failed.views:type_name -> toolplugin.v1.DerivedView
+	30, // 45: toolplugin.v1.Suspended.views:type_name -> toolplugin.v1.DerivedView
+	36, // 46: toolplugin.v1.Derive.views:type_name -> toolplugin.v1.Audience
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_toolplugin_v1_frame_proto_init() }
@@ -3190,7 +3312,7 @@ func file_toolplugin_v1_frame_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolplugin_v1_frame_proto_rawDesc), len(file_toolplugin_v1_frame_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -606,7 +606,10 @@ type Tool struct {
 	// Kinds of input repair that the tool does not want.
 	NoRepairs []string `protobuf:"bytes,23,rep,name=no_repairs,json=noRepairs,proto3" json:"no_repairs,omitempty"`
 	// MCP icons: a JSON array.
-	Icons         []byte `protobuf:"bytes,24,opt,name=icons,proto3" json:"icons,omitempty"`
+	Icons []byte `protobuf:"bytes,24,opt,name=icons,proto3" json:"icons,omitempty"`
+	// JSON object: further members that MCP lists for the tool, such as execution.
+	// None of name, title, description, inputSchema, outputSchema, _meta and icons.
+	Extra         []byte `protobuf:"bytes,25,opt,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -805,6 +808,13 @@ func (x *Tool) GetNoRepairs() []string {
 func (x *Tool) GetIcons() []byte {
 	if x != nil {
 		return x.Icons
+	}
+	return nil
+}
+
+func (x *Tool) GetExtra() []byte {
+	if x != nil {
+		return x.Extra
 	}
 	return nil
 }
@@ -1045,7 +1055,7 @@ const file_toolplugin_v1_manifest_proto_rawDesc = "" +
 	"\x05error\x18\b \x01(\tR\x05error\"/\n" +
 	"\aBadTool\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"\x91\a\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"\xa7\a\n" +
 	"\x04Tool\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
@@ -1078,7 +1088,8 @@ const file_toolplugin_v1_manifest_proto_rawDesc = "" +
 	"idempotent\x12\x1d\n" +
 	"\n" +
 	"no_repairs\x18\x17 \x03(\tR\tnoRepairs\x12\x14\n" +
-	"\x05icons\x18\x18 \x01(\fR\x05iconsB\t\n" +
+	"\x05icons\x18\x18 \x01(\fR\x05icons\x12\x14\n" +
+	"\x05extra\x18\x19 \x01(\fR\x05extraB\t\n" +
 	"\a_strict\"\xa9\x02\n" +
 	"\vAnnotations\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12)\n" +
