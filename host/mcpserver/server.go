@@ -1,6 +1,115 @@
 package mcpserver
 
-import "github.com/modelcontextprotocol/go-sdk/mcp"
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
 
-// versions are the protocol versions that can be spoken, the newest first.
-func versions() []string { return mcp.SupportedProtocolVersions() }
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host"
+)
+
+// Config says what a Server serves and to whom. The zero value works but for Host.
+type Config struct {
+	Host         *host.Host // whose tools are served. It is not closed by the Server
+	Name         string     // of the server, for clients; if empty, "toolhost"
+	Version      string     // of the server, for clients; if empty, "0"
+	Instructions string     // how a model should use the tools; if empty, clients get none
+	Prefix       bool       // every tool is exported under plugin__id (R11)
+	Profile      Profile    // what exported schemas may hold (R1)
+	Approvals    Approvals  // which clients may decide approvals; if zero, none (T28)
+
+	Heartbeat   time.Duration // a call that is silent for so long sends progress (R37); if zero, 10 s; if negative, never
+	SessionIdle time.Duration // an HTTP session without a request for so long ends (R40); if zero, 5 min
+	Sessions    int           // HTTP sessions at once; if zero, 1,000. More are answered with 503
+	Message     int           // bytes of one message from a client; if zero, 32 MiB
+	KeepAlive   time.Duration // a comment on an open HTTP stream that is silent for so long (R38); if zero, 15 s
+
+	// AllowedHosts are names, with or without a port, that the Host header may have beside this machine's own loopback names
+	// and addresses; "*" allows every one (R41).
+	AllowedHosts []string
+	// AllowedOrigins are origins, such as https://app.example.com, from which browsers may call beside those of this server
+	// itself (R42).
+	AllowedOrigins []string
+	// Verify says who the bearer of a token is. It may be called concurrently. If nil, HTTP clients need no token and are
+	// callers of whom nothing is known. Its error is logged and never sent (T37). The caller's Channel and Session are set by
+	// the Server.
+	Verify func(ctx context.Context, token string) (host.Caller, error)
+
+	Logger *slog.Logger // if nil, nothing is logged. Tokens and whole session ids never are
+}
+
+// Profile is a set of rules for exported schemas.
+type Profile string
+
+// The profiles.
+const (
+	ProfileFull        Profile = ""             // schemas as the tools have them
+	ProfileStrictModel Profile = "strict-model" // what every model API takes (R1)
+)
+
+// Approvals says on which channels a client is asked to decide an approval. Where it is not, the call answers that it waits.
+type Approvals struct {
+	Stdio bool // ServeStdio
+	HTTP  bool // Handler
+}
+
+// Server serves the tools of a host to MCP clients. Its methods may be called concurrently.
+type Server struct {
+	cfg  Config
+	host *host.Host
+	log  *slog.Logger
+	sdk  *mcp.Server
+
+	life context.Context // ends when Close begins
+	end  context.CancelFunc
+	work sync.WaitGroup // every goroutine of the server
+}
+
+// New makes a server. The error says what of the configuration cannot work.
+func New(cfg Config) (*Server, error) {
+	if cfg.Host == nil {
+		return nil, errors.New("mcpserver: Config.Host is nil: give the host whose tools are served")
+	}
+	s := &Server{cfg: cfg.withDefaults(), host: cfg.Host}
+	s.log = s.cfg.Logger
+	s.life, s.end = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Close ends every session and stream and returns when none of the server's work goes on. The host is not closed.
+func (s *Server) Close() error {
+	s.end()
+	s.work.Wait()
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&c.Heartbeat, 10*time.Second)
+	def(&c.SessionIdle, 5*time.Minute)
+	def(&c.KeepAlive, 15*time.Second)
+	if c.Name == "" {
+		c.Name = "toolhost"
+	}
+	if c.Version == "" {
+		c.Version = "0"
+	}
+	if c.Sessions == 0 {
+		c.Sessions = 1000
+	}
+	if c.Message == 0 {
+		c.Message = 32 << 20
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
