@@ -153,7 +153,7 @@ func checkBuild(target string) error {
 }
 
 // Check says why the binary of a configured plugin cannot be started: not a program for this system, one that
-// others can change (CheckPlace, of its interpreter too), or not the one whose hash the configuration names. It
+// others can change (CheckPlace, of its interpreter and Plugin.Programs too), or not the one whose hash the configuration names. It
 // launches nothing. A plugin with Dial has no binary: nil.
 func Check(p Plugin) error {
 	if p.Dial != nil {
@@ -162,7 +162,7 @@ func Check(p Plugin) error {
 	if cause, err := launch.Inspect(p.Path); cause != launch.CauseNone {
 		return err
 	}
-	if err := checkPlace(p.Path); err != nil {
+	if err := checkPlaces(p); err != nil {
 		return err
 	}
 	return checkSum(p.Path, p.SHA256)

@@ -56,6 +56,7 @@ type Plugin struct {
 	Trusted  bool            // its annotations and its word on idempotency are believed
 	Grant    Grant           // what of the conversation its tools may see, if they ask
 	Limits   Limits          // this plugin's own; a zero field is the host's
+	Programs []string        // what it starts in turn, such as the server that it imports; absolute. Before every start their places are checked as its own is (T55)
 
 	// Dial reaches a running plugin in place of Path: in process, under a debugger, remote. The embedder
 	// vouches for the connection.

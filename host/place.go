@@ -2,8 +2,10 @@ package host
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,6 +51,24 @@ func CheckPlace(path string) error {
 		return err
 	}
 	return walkPlace(abs)
+}
+
+// checkPlaces checks the places of a plugin's file and of the programs that it starts.
+func checkPlaces(p Plugin) error {
+	if err := checkPlace(p.Path); err != nil {
+		return err
+	}
+	for _, program := range p.Programs {
+		if !filepath.IsAbs(program) {
+			return fmt.Errorf("its program %q is not in PATH; install it, or give its path", program)
+		}
+		if err := checkPlace(program); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("its program %s does not exist", program)
+		} else if err != nil {
+			return fmt.Errorf("its program: %w", err)
+		}
+	}
+	return nil
 }
 
 // checkPlace checks the place of a plugin's file and, if it is a script, those of its interpreters (T55). It is called

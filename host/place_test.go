@@ -88,6 +88,44 @@ func TestT55_PlacesThatOthersCanChange(t *testing.T) {
 	}
 }
 
+// What a plugin starts in turn, such as the server that it imports, is held to the same (T55).
+func TestT55_ProgramsOfAPlugin(t *testing.T) {
+	base, server := lay(t, "server", "#!/bin/sh\n")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := host.Plugin{Name: "p", Path: self, Programs: []string{server}}
+	if err := host.Check(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(server, 0o757); err != nil {
+		t.Fatal(err)
+	}
+	for says, program := range map[string]string{
+		`its program "npx" is not in PATH`:             "npx",
+		"its program " + base + "/gone does not exist": base + "/gone",
+		"its program: " + server + " (mode 0757)":      server,
+	} {
+		p.Programs = []string{program}
+		if err := host.Check(p); err == nil || !strings.HasPrefix(err.Error(), says) {
+			t.Errorf("Check: got %v, want %s…", err, says)
+		}
+		h, err := host.Open(t.Context(), host.Config{StateDir: t.TempDir(), Plugins: []host.Plugin{p}, Eager: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s := range h.Plugins() {
+			if !strings.Contains(s.Error, says) {
+				t.Errorf("status: got %q, want %s", s.Error, says)
+			}
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestT55_LinksThatGoRound(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("loop", filepath.Join(dir, "loop")); err != nil {

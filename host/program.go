@@ -80,7 +80,7 @@ func (p *plugin) look() (*program, error) {
 		}
 		return nil, err
 	}
-	if err := checkPlace(p.cfg.Path); err != nil {
+	if err := checkPlaces(p.cfg); err != nil {
 		return nil, err
 	}
 	id, known := state.Identify(info)

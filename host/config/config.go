@@ -9,11 +9,15 @@
 //	tools: {forecast: weather}
 //	policy: {default: ask, rules: [{allow: {tool: "weather/*"}}]}
 //	limits: {call: 30s, output: 8MiB}
+//	mcp:
+//	  files: {command: npx, args: [-y, "@modelcontextprotocol/server-filesystem", /srv]}
+//	serve: {prefix: true}
 package config
 
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/host"
@@ -25,7 +29,8 @@ const MaxSize = 1 << 20
 // File is what one toolhost.yaml says.
 type File struct {
 	Path    string            // as it was named
-	Plugins []host.Plugin     // by name; paths are absolute or relative to the working directory, never to the file
+	Plugins []host.Plugin     // of the block plugins, by name; paths are absolute or relative to the working directory, never to the file
+	Servers []Server          // of the block mcp, by name; disabled ones are left out
 	Tools   map[string]string // alias -> tool id or plugin/id
 	Policy  host.Policy       // compiles; Source of every rule is file:line
 	Limits  host.Limits       // zero fields were not given
@@ -33,11 +38,24 @@ type File struct {
 	Watch       time.Duration    // how often files are looked at; 0: never
 	Early       host.Early       // when pieces of an input may reach a plugin; EarlyDecided if it was not given
 	Definitions host.Definitions // what becomes of tools whose definitions seem to speak to the model
+	Serve       Serve            // how toolhost mcp offers the tools
+
+	// Importer is the program that makes an MCP server a plugin. It is not read from the file. If empty, toolplugin-mcp
+	// beside the running program, or in ../libexec/toolhost.
+	Importer string
 }
 
-// Config returns a host configuration that holds the file's content and nothing else.
+// Config returns a host configuration that holds the file's content and nothing else. Every server of the block mcp is a
+// plugin of its name.
 func (f *File) Config() host.Config {
-	return host.Config{Plugins: f.Plugins, Tools: f.Tools, Policy: f.Policy, Early: f.Early, Limits: f.Limits, Watch: f.Watch, Definitions: f.Definitions}
+	plugins := f.Plugins
+	if len(f.Servers) > 0 {
+		plugins = slices.Clone(plugins)
+		for _, s := range f.Servers {
+			plugins = append(plugins, s.Plugin(f.Importer))
+		}
+	}
+	return host.Config{Plugins: plugins, Tools: f.Tools, Policy: f.Policy, Early: f.Early, Limits: f.Limits, Watch: f.Watch, Definitions: f.Definitions}
 }
 
 // Load reads the file at path. If it cannot be read, the error is the *fs.PathError of the operating system;

@@ -116,7 +116,7 @@ func TestParseErrors(t *testing.T) {
 		want       []string // the lines of the error, up to what the schema package words
 	}{
 		{"unknown key", "plugin: {}\n", []string{"f:1:1: plugin: unknown key; did you mean plugins?"}},
-		{"later block", "tools: {}\nelsewhere: {}\n", []string{"f:2:1: elsewhere: unknown key; known are definitions, early, limits, plugins, policy, tools"}},
+		{"later block", "tools: {}\nelsewhere: {}\n", []string{"f:2:1: elsewhere: unknown key; known are definitions, early, limits, mcp, plugins, policy, serve, tools"}},
 		{"unknown plugin key", "plugins:\n  w:\n    path: x\n    setings: {}\n", []string{"f:4:5: plugins.w.setings: unknown key; did you mean settings?"}},
 		{"unknown limit", "limits: {cal: 3s, fly: 1s}\n", []string{
 			"f:1:10: limits.cal: unknown key; did you mean call or callMax?", "f:1:19: limits.fly: unknown key; known are backoffFirst, ",

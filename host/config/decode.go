@@ -32,6 +32,9 @@ type fileJSON struct {
 	Watch       *string          `json:"watch"`
 	Early       string           `json:"early"`
 	Definitions host.Definitions `json:"definitions"`
+
+	MCP   map[string]serverJSON `json:"mcp"`
+	Serve serveJSON             `json:"serve"`
 }
 
 // earlyWords are the words of the block early; none is the default.
@@ -64,6 +67,7 @@ func (d *decoder) file(path string) *File {
 	slices.SortFunc(out.Plugins, func(a, b host.Plugin) int { return strings.Compare(a.Name, b.Name) })
 	out.Policy = d.policy(path, in.Policy, in.Tools)
 	d.limits("/limits", in.Limits, &out.Limits)
+	out.Servers, out.Serve = d.servers(in.MCP, in.Plugins), d.serve(in.Serve)
 	if in.Watch != nil {
 		n, err := duration(*in.Watch)
 		if err != nil {

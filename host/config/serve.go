@@ -1,0 +1,64 @@
+package config
+
+import "time"
+
+// Serve is the block serve: how toolhost mcp offers the tools. Its zero value is the default; flags win over it.
+type Serve struct {
+	Prefix         bool              // every tool is exported as plugin__id
+	Profile        string            // "" or "strict-model"
+	Instructions   string            // what a client is told about the server
+	Approvals      []string          // transports whose clients may answer approvals: "stdio", "http". None: nobody there may (T28, T33)
+	AllowedHosts   []string          // of the Host header, beside loopback names (R41)
+	AllowedOrigins []string          // of the Origin header (R42)
+	Tokens         map[string]string // who a caller is -> file that holds the bearer token; absolute or relative to the working directory
+	Heartbeat      time.Duration     // the longest silence of a call towards a client that wants progress (R37); 0: the server's default
+	Sessions       int               // at once over HTTP; 0: the server's default
+	SessionIdle    time.Duration     // after which a session ends (R40); 0: the server's default
+}
+
+// serveJSON is the block as it is written.
+type serveJSON struct {
+	Prefix         bool              `json:"prefix"`
+	Profile        string            `json:"profile"`
+	Instructions   string            `json:"instructions"`
+	Approvals      []string          `json:"approvals"`
+	AllowedHosts   []string          `json:"allowedHosts"`
+	AllowedOrigins []string          `json:"allowedOrigins"`
+	Tokens         map[string]string `json:"tokens"`
+	Heartbeat      any               `json:"heartbeat"`
+	Sessions       int               `json:"sessions"`
+	SessionIdle    any               `json:"sessionIdle"`
+}
+
+func (d *decoder) serve(in serveJSON) Serve {
+	out := Serve{
+		Prefix: in.Prefix, Profile: in.Profile, Instructions: in.Instructions, Approvals: in.Approvals,
+		AllowedHosts: in.AllowedHosts, AllowedOrigins: in.AllowedOrigins, Sessions: in.Sessions,
+	}
+	for name, file := range in.Tokens {
+		path, err := d.path(file)
+		if err != nil {
+			d.fault("/serve/tokens/"+escapePointer(name), err.Error())
+			continue
+		}
+		if out.Tokens == nil {
+			out.Tokens = map[string]string{}
+		}
+		out.Tokens[name] = path
+	}
+	for _, t := range []struct {
+		key   string
+		given any
+		out   *time.Duration
+	}{{"heartbeat", in.Heartbeat, &out.Heartbeat}, {"sessionIdle", in.SessionIdle, &out.SessionIdle}} {
+		if t.given == nil {
+			continue
+		}
+		n, err := duration(t.given)
+		if err != nil {
+			d.fault("/serve/"+t.key, err.Error())
+		}
+		*t.out = time.Duration(n)
+	}
+	return out
+}
