@@ -46,10 +46,11 @@ func (p *plugin) died(completed bool, err error, pid int) {
 		return
 	}
 	p.deaths++
+	_, refused := errors.AsType[*refusal](err) // it lives, and says why it cannot serve: that may mend, as a server that is down does (R31)
 	switch {
 	case p.deaths >= p.lim.Circuit && p.rollBack(err):
 		p.to(Crashed, event)
-	case p.deaths >= p.lim.Circuit:
+	case p.deaths >= p.lim.Circuit && !refused:
 		p.quarantine(fmt.Errorf("%d deaths in a row without a completed call; the last: %w", p.deaths, err))
 	case p.deaths >= 2:
 		p.next = time.Now().Add(backoff(p.deaths-2, p.lim.BackoffFirst, p.lim.BackoffMost))

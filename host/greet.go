@@ -143,6 +143,9 @@ func (pr *process) describe(ctx context.Context) (*manifest, error) {
 		return nil, fmt.Errorf("describe: %w", err)
 	}
 	m.key, m.since = pr.program.key, time.Now()
+	if m.late() && p.known(pr.program) == nil {
+		return m, nil // there is nothing to remember, nor to compare with
+	}
 	changes := p.grown(m)
 	m.changes.Store(&changes)
 	if p.cfg.Dial == nil {
@@ -156,7 +159,7 @@ func (p *plugin) known(g *program) *manifest {
 	if p.relearn.Load() {
 		return nil
 	}
-	if m := p.manifest.Load(); m != nil && m.key == g.key {
+	if m := p.manifest.Load(); m != nil && m.key == g.key && !m.late() {
 		return m
 	}
 	if p.cfg.Dial != nil {

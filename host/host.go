@@ -210,7 +210,7 @@ func (h *Host) learn(ctx context.Context) {
 	if recalled {
 		h.publish()
 	}
-	h.startAll(ctx, func(p *plugin) bool { return p.manifest.Load() == nil })
+	h.startAll(ctx, func(p *plugin) bool { m := p.manifest.Load(); return m == nil || m.late() })
 }
 
 // startAll starts the plugins that are wanted, side by side, and returns when each is ready or failed, or ctx

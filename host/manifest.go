@@ -46,6 +46,9 @@ func (m *manifest) changesOf(e *entry) []Change {
 	return nil
 }
 
+// late reports whether the plugin's tools are still to come (R32): nothing was learned of it yet.
+func (m *manifest) late() bool { return m.dynamic && len(m.tools) == 0 }
+
 // digest is the hash in hex.
 func (m *manifest) digest() string { return hex.EncodeToString(m.hash[:]) }
 

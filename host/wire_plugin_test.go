@@ -45,6 +45,8 @@ func serveOther(word string) bool {
 	switch kind {
 	case "wire":
 		serveWire(arg)
+	case "late":
+		serveLate(arg)
 	case "listen":
 		l := listenAt(arg)
 		if err := pluginsdk.ServeListener(context.Background(), l, moreTools()...); err != nil {

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -19,6 +20,8 @@ import (
 // after the function that got it returned.
 type Registry struct {
 	settings []byte
+	deadline time.Time // of the Describe that had the tools built; zero: a call did
+	work     *work     // what the end of the plugin waits for
 	tools    atomic.Pointer[map[string]*tool]
 	ready    atomic.Bool // build returned nil
 
@@ -63,6 +66,23 @@ func (r *Registry) Settings(v any) error {
 }
 
 func (r *Registry) decodeSettings(v any) error { return decodeSettings(r.settings, v) }
+
+// Deadline is when the host stops to wait for the tools, if it does not know them yet. A function whose tools come slowly
+// then sets what it has a little before, and the others when they come. Without a deadline the host knows what was
+// set the last time with these settings, and one of those tools is to be called: a function that returns without it
+// makes that call fail, and its error is that of the call.
+func (r *Registry) Deadline() (deadline time.Time, ok bool) { return r.deadline, !r.deadline.IsZero() }
+
+// Go runs f on a goroutine for which the end of the plugin waits, as it does for calls: up to a second. f ends with the
+// context of the function that sets the tools, whose resources it may give back.
+func (r *Registry) Go(f func()) {
+	r.work.add()
+	// Ends with the context of build, as f promises; the server's work joins it.
+	go func() {
+		defer r.work.done()
+		f()
+	}()
+}
 
 // Dynamic says that the tools come and go: Set will be called again, or sets other
 // tools the next time although the settings are the same. The host then expects changes.

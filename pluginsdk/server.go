@@ -64,12 +64,14 @@ func (s *server) grpcServer(opts ...grpc.ServerOption) *grpc.Server {
 	}, opts...)...)
 }
 
-// registry returns the registry for settings. build runs once for each distinct settings, but again after it failed.
+// registry returns the registry for settings. build runs once for each distinct settings, but again after it failed. A
+// deadline of ctx is the build's (Registry.Deadline).
 func (s *server) registry(ctx context.Context, settings []byte) (*Registry, error) {
 	s.mu.Lock()
 	b := s.builds[string(settings)]
 	if b == nil {
-		b = &built{reg: &Registry{settings: slices.Clone(settings)}, done: make(chan struct{})}
+		deadline, _ := ctx.Deadline()
+		b = &built{reg: &Registry{settings: slices.Clone(settings), deadline: deadline, work: &s.work}, done: make(chan struct{})}
 		s.builds[string(settings)] = b
 		s.work.add()
 		// Ends when the author's function returns; s.work joins it. It outlives the
