@@ -35,7 +35,10 @@ type Call struct {
 	returned  bool          // run came to its end; false after runtime.Goexit
 	ended     atomic.Bool   // the call's goroutine is done
 	receiving chan struct{} // holds one token; whoever has it may call wire.Recv
-	questions atomic.Uint32
+
+	// Guarded by the token:
+	questions  uint32 // asked so far
+	unanswered int    // of them
 
 	partialM sync.Mutex
 	partial  partialjson.Reader // of the input's text; its memory is the text
@@ -62,6 +65,9 @@ func (c *Call) Tool() string { return c.open.GetTool() }
 
 // Traceparent is the W3C traceparent of the caller's span, or "".
 func (c *Call) Traceparent() string { return c.open.GetTraceparent() }
+
+// Tracestate is the W3C tracestate that belongs to Traceparent, or "".
+func (c *Call) Tracestate() string { return c.open.GetTracestate() }
 
 // Messages is the JSON array of the conversation's messages. It is nil unless the
 // tool has WantsMessages and the operator grants them.

@@ -99,7 +99,7 @@ func (t Tool[In, Out]) describe() (*pb.Tool, error) {
 		Id: t.ID, Title: cut(t.Title, maxText), Description: cut(t.Description, maxText),
 		SuspendSchema: t.SuspendSchema, ResumeSchema: t.ResumeSchema, RequestContextSchema: t.RequestContextSchema,
 		Strict: t.Strict, ProviderOptions: t.ProviderOptions,
-		Annotations: t.MCP.Annotations.encode(), Meta: t.MCP.Meta, Icons: t.MCP.Icons,
+		Annotations: t.MCP.Annotations.encode(), Meta: t.MCP.Meta, Icons: t.MCP.Icons, Extra: t.MCP.Extra,
 		Background: t.Background, TimeoutMs: uint64((t.Timeout + time.Millisecond - 1) / time.Millisecond),
 		MaxConcurrency: uint32(t.MaxConcurrency), OutputMode: pb.OutputMode(t.OutputMode + 1),
 		RequireApproval: t.RequireApproval, Callbacks: t.callbacks(), WantsMessages: t.WantsMessages,
@@ -165,10 +165,13 @@ func (t Tool[In, Out]) check() error {
 	for _, o := range []struct {
 		name string
 		raw  json.RawMessage
-	}{{"ProviderOptions", t.ProviderOptions}, {"MCP.Meta", t.MCP.Meta}, {"Background", t.Background}} {
+	}{{"ProviderOptions", t.ProviderOptions}, {"MCP.Meta", t.MCP.Meta}, {"MCP.Extra", t.MCP.Extra}, {"Background", t.Background}} {
 		if o.raw != nil && !isObject(o.raw) {
 			return fmt.Errorf("field %s: no JSON object", o.name)
 		}
+	}
+	if name := ownMember(t.MCP.Extra); name != "" {
+		return fmt.Errorf("field MCP.Extra: %s has a field of its own", name)
 	}
 	if err := checkOptions(t.ProviderOptions); err != nil {
 		return fmt.Errorf("field ProviderOptions: %w", err)
@@ -182,6 +185,20 @@ func (t Tool[In, Out]) check() error {
 		return errors.New("field MCP.Icons: no JSON array")
 	}
 	return nil
+}
+
+// ownMember returns a member of a tool's further ones that the definition has a field for; "" if there is none.
+func ownMember(extra json.RawMessage) string {
+	var members map[string]json.RawMessage
+	if extra == nil || json.Unmarshal(extra, &members) != nil {
+		return ""
+	}
+	for _, name := range []string{"name", "title", "description", "inputSchema", "outputSchema", "_meta", "icons"} {
+		if _, has := members[name]; has {
+			return name
+		}
+	}
+	return ""
 }
 
 // repairs are the kinds of input repair that a host knows.

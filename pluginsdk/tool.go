@@ -104,6 +104,10 @@ type MCP struct {
 	Annotations *Annotations
 	Meta        json.RawMessage // a JSON object: _meta
 	Icons       json.RawMessage // a JSON array
+	// Extra is a JSON object: further members that MCP lists for the tool, such as {"execution": {...}} or
+	// {"annotations": {"vendor/x": 1}}. Members that the definition has itself win, and those that it has a field for
+	// (name, title, description, inputSchema, outputSchema, _meta, icons) may not be among them. At most 32 KiB.
+	Extra json.RawMessage
 }
 
 // Annotations are MCP's hints about a tool. A nil pointer says nothing (T-9).
