@@ -13,9 +13,13 @@ import (
 	"github.com/toolhost/toolhost/host"
 )
 
-// elicit puts the questions of a running tool to the person at the terminal. The time of the call stands still meanwhile.
+// elicit puts the questions of a running tool to the person at the terminal; what only a program can answer, such as a message of a
+// model, is declined. The time of the call stands still meanwhile.
 func (j *job) elicit(limit *allowance, d *device, tool string) func(context.Context, host.Question) (host.Answer, error) {
 	return func(ctx context.Context, q host.Question) (answer host.Answer, err error) {
+		if q.Kind != "" && q.Kind != host.QuestionForm {
+			return host.Answer{Action: "decline"}, nil
+		}
 		defer limit.pause()()
 		plugin := ""
 		if t, ok := j.host.Tool(tool); ok {
