@@ -166,13 +166,16 @@ func (r *run) openOn(ctx context.Context, proc *process, open *pb.Open) (*attemp
 	if r.entry.wantsMessages && r.entry.plugin.cfg.Grant.Messages {
 		open.Messages = r.call.Messages
 	}
-	open.Traceparent = r.traceparent
+	if open.Answers {
+		open.Kinds = askedKinds
+	}
+	open.Traceparent, open.Tracestate = r.traceparent, r.tracestate
 	// A call that is opened while its input is still on its way has no clock yet. While a person is asked the host's clock stands, and
 	// the plugin's would not.
 	if clock := r.clock.Load(); !open.GetStreaming() && clock != nil && !open.Answers {
 		open.TimeoutNs = uint64(max(clock.remaining(ctx), 1))
 	}
-	call, err := proc.sess.Open(open)
+	call, err := proc.callLogs.open(r.log, proc, open)
 	if err == nil {
 		return &attempt{run: r, proc: proc, call: call}, nil
 	}
@@ -312,8 +315,9 @@ func (a *attempt) output(ctx context.Context, out *pb.Output) (*pb.Output, error
 	return out, nil
 }
 
-// flush delivers what the process said before the outcome.
+// flush delivers what the process said before the outcome: to the caller's log and to the host's.
 func (a *attempt) flush(ctx context.Context, lastLog uint64) {
+	a.run.log.flush(ctx)
 	if !a.run.host.logs() {
 		return
 	}
@@ -380,6 +384,7 @@ func (r *run) crashed(ctx context.Context, proc *process, outcome Outcome) *Erro
 	if proc.wait(ctx) != nil {
 		return r.ended(ctx, outcome)
 	}
+	r.log.flush(ctx)
 	code, exit := Unavailable, *proc.exit
 	switch {
 	case !proc.stopping.Load():

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,22 +31,20 @@ type Call struct {
 	View     View            // which form events carry; if zero, Display
 
 	// Elicit is asked while the tool runs. It may be called concurrently with itself. nil declines every
-	// question. The call's time stands still meanwhile (b52).
+	// question. The call's time stands still meanwhile (b52). Decline a kind that you do not know.
 	Elicit func(context.Context, Question) (Answer, error)
 
+	// Log gets the records that the tool's author logs in this call, beside the host's own log: the same ones, masked as
+	// View has it, from one goroutine at a time, and before the call returns (O4) unless the logger is stuck. Records that a slow
+	// one has no room for are dropped and counted. If nil, only the host's log gets them.
+	Log *slog.Logger
+
+	// Traceparent and Tracestate are the W3C trace context of whoever called. They count where ctx has no span: Config.Tracer's
+	// span is below it, and without a tracer it is what the plugin sees. What is not well formed is ignored. Baggage does not
+	// travel (T38).
+	Traceparent, Tracestate string
+
 	resume *resumption // not nil: the next round of a suspended call
-}
-
-// Question is what a tool asks its caller while it runs.
-type Question struct {
-	Message string          `json:"message"`
-	Schema  json.RawMessage `json:"schema,omitempty"` // of the answer's content
-}
-
-// Answer is the caller's answer.
-type Answer struct {
-	Action  string          `json:"action"`            // "accept", "decline" or "cancel"; anything else declines
-	Content json.RawMessage `json:"content,omitempty"` // of an accepted question; one that breaks its schema cancels
 }
 
 // Call makes a call and waits for its outcome, on the caller's goroutine. The error is an *Error. When ctx
@@ -81,6 +80,8 @@ type run struct {
 	deltaSaid   atomic.Bool       // the host's policy had a say on a piece of the input
 	trace       Span              // nil: not traced
 	traceparent string
+	tracestate  string
+	log         *callLog // nil: the caller wants no records
 }
 
 // pause stops the call's time while a person is asked. While the input is still on its way there is no
@@ -103,6 +104,8 @@ func (r *run) identify() {
 func (r *run) do(ctx context.Context) (*Result, error) {
 	r.begun = time.Now()
 	ctx, end := r.span(ctx)
+	r.log = newCallLog(r)
+	defer r.log.close()
 	res, err := r.stages(ctx)
 	err = r.withRepairs(err)
 	if code, _ := CodeOf(err); err == nil || code != Suspended {

@@ -243,6 +243,9 @@ func checkTexts(t *pb.Tool) error {
 	if n := len(t.GetIcons()); n > maxIcons {
 		return fmt.Errorf("icons of %d bytes; the limit is %d", n, maxIcons)
 	}
+	if n := len(t.GetExtra()); n > maxExtra {
+		return fmt.Errorf("further members of %d bytes; the limit is %d", n, maxExtra)
+	}
 	if strings.TrimSpace(t.GetDescription()) == "" {
 		return fmt.Errorf("no description")
 	}
@@ -267,6 +270,7 @@ func checkJSON(t *pb.Tool) error {
 	}{
 		{"_meta", "{", t.GetMeta()}, {"icons", "[", t.GetIcons()},
 		{"providerOptions", "{", t.GetProviderOptions()}, {"background", "{", t.GetBackground()},
+		{"extra", "{", t.GetExtra()},
 	} {
 		if len(m.text) == 0 {
 			continue
@@ -276,6 +280,25 @@ func checkJSON(t *pb.Tool) error {
 		}
 		if !strings.HasPrefix(strings.TrimLeft(string(m.text), " \t\r\n"), m.kind) {
 			return fmt.Errorf("%s: expected JSON that begins with %s", m.name, m.kind)
+		}
+	}
+	return checkExtra(t.GetExtra())
+}
+
+// ownMembers are those that the host has a field for. Further ones may not stand in for them.
+var ownMembers = []string{"name", "title", "description", "inputSchema", "outputSchema", "_meta", "icons"}
+
+func checkExtra(extra []byte) error {
+	var members map[string]json.RawMessage
+	if len(extra) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(extra, &members); err != nil {
+		return fmt.Errorf("extra: %w", err)
+	}
+	for _, name := range ownMembers {
+		if _, has := members[name]; has {
+			return fmt.Errorf("extra: %s has a field of its own", name)
 		}
 	}
 	return nil
@@ -306,7 +329,7 @@ func toTool(plugin string, t *pb.Tool) Tool {
 		InputSchema: rawOr(t.GetInputSchema(), openObject), OutputSchema: t.GetOutputSchema(),
 		SuspendSchema: t.GetSuspendSchema(), ResumeSchema: t.GetResumeSchema(), RequestContextSchema: t.GetRequestContextSchema(),
 		Annotations: toAnnotations(t.GetAnnotations()),
-		Meta:        t.GetMeta(), Icons: t.GetIcons(), Strict: t.Strict,
+		Meta:        t.GetMeta(), Icons: t.GetIcons(), Extra: t.GetExtra(), Strict: t.Strict,
 		Provider: t.GetProviderOptions(), Background: t.GetBackground(),
 		Timeout:        time.Duration(t.GetTimeoutMs()) * time.Millisecond,
 		MaxConcurrency: int(t.GetMaxConcurrency()), OutputMode: toOutputMode(t.GetOutputMode()),

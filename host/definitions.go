@@ -103,6 +103,7 @@ func scanTool(t *pb.Tool) (scan.Report, error) {
 		{Path: "/_meta", Text: t.GetMeta(), JSON: true},
 		{Path: "/providerOptions", Text: t.GetProviderOptions(), JSON: true},
 		{Path: "/background", Text: t.GetBackground(), JSON: true},
+		{Path: "/extra", Text: t.GetExtra(), JSON: true},
 		{Path: "/icons", Text: t.GetIcons(), JSON: true, Images: true},
 	}
 	for i, x := range t.GetInputExamples() {
@@ -155,22 +156,31 @@ type review struct {
 	changes []Change // Held is the tool's
 }
 
+// definitions is how the plugin's definitions are looked at.
+func (p *plugin) definitions() Definitions {
+	if d := p.cfg.Definitions; d != nil {
+		return *d
+	}
+	return p.host.cfg.Definitions
+}
+
 // review decides about every tool with findings or changes. A tool is held if a person should accept its manifest and has
 // not, as far as can be known.
 func (h *Host) review(plugins []registration) map[*entry]review {
-	if h.cfg.Definitions == DefinitionsOff {
-		return nil
-	}
 	reviews := map[*entry]review{}
 	names := namesOf(plugins)
 	for _, p := range plugins {
+		mode := p.plugin.definitions()
+		if mode == DefinitionsOff {
+			continue
+		}
 		asked, held := false, false
 		for _, e := range p.manifest.tools {
 			found, changes := names.findings(e), slices.Clone(p.manifest.changesOf(e))
 			if len(found) == 0 && len(changes) == 0 {
 				continue
 			}
-			if !asked && h.cfg.Definitions == DefinitionsReview {
+			if !asked && mode == DefinitionsReview {
 				asked, held = true, !h.accepted(p.plugin, p.manifest)
 			}
 			for i := range changes {

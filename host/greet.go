@@ -97,7 +97,7 @@ func (pr *process) hello(ctx context.Context) ([]byte, error) {
 	pr.sess = session.New(stream, session.Config{
 		Side:           session.Host,
 		Limits:         session.Limits{Message: p.lim.Message},
-		OnLog:          p.logRecord,
+		OnLog:          pr.logRecord,
 		OnToolsChanged: pr.toolsChanged,
 	})
 	welcome, err := pr.sess.Hello(ctx, &pb.Hello{
@@ -240,9 +240,14 @@ func (pr *process) follow() {
 		pr.os.Kill()
 		return
 	}
+	p.mu.Lock() // a process that is put in place meanwhile takes what is known of it
 	pr.manifest.Store(m)
-	if p.current.Load() == pr {
+	current := p.current.Load() == pr
+	if current {
 		p.manifest.Store(m)
+	}
+	p.mu.Unlock()
+	if current {
 		p.host.publish()
 	}
 }

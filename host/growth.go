@@ -76,7 +76,7 @@ func newBaseTool(e *entry) baseTool {
 	}
 	for name, text := range map[string]json.RawMessage{
 		"inputSchema": t.InputSchema, "outputSchema": t.OutputSchema, "suspendSchema": t.SuspendSchema, "resumeSchema": t.ResumeSchema,
-		"_meta": t.Meta, "providerOptions": t.Provider, "background": t.Background, "icons": t.Icons,
+		"_meta": t.Meta, "providerOptions": t.Provider, "background": t.Background, "icons": t.Icons, "extra": t.Extra,
 	} {
 		b.Schemas[name] = compactJSON(text)
 	}
@@ -89,7 +89,7 @@ func newBaseTool(e *entry) baseTool {
 // grown compares a manifest with the plugin's baseline, and makes it the baseline if there is none. What cannot be known is a
 // change of every tool.
 func (p *plugin) grown(m *manifest) map[string][]Change {
-	mode := p.host.cfg.Definitions
+	mode := p.definitions()
 	if mode == DefinitionsOff || mode == DefinitionsWarn && p.cfg.Dial != nil { // who dials vouches for it
 		return nil
 	}

@@ -58,6 +58,10 @@ type Plugin struct {
 	Limits   Limits          // this plugin's own; a zero field is the host's
 	Programs []string        // what it starts in turn, such as the server that it imports; absolute. Before every start their places are checked as its own is (T55)
 
+	// Definitions is what becomes of this plugin's tools whose definitions seem to speak to the model, or that grew. If nil,
+	// Config.Definitions.
+	Definitions *Definitions
+
 	// Dial reaches a running plugin in place of Path: in process, under a debugger, remote. The embedder
 	// vouches for the connection.
 	Dial func(context.Context) (net.Conn, error)
@@ -243,6 +247,11 @@ func (h *Host) publish() {
 		}
 	}
 	h.logReviews(before.reviews, r.reviews)
+	for p := range changedPlugins(before, r) {
+		p.mu.Lock()
+		p.to(p.state, PluginEvent{PID: p.pid(), Text: ToolsChanged})
+		p.mu.Unlock()
+	}
 }
 
 // Tools yields the tools by name: each under its shortest name, and every alias. It starts the plugins that

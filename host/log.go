@@ -151,24 +151,35 @@ func (h sinkHandler) WithGroup(name string) slog.Handler {
 	return sinkHandler{h.sink, h.next.WithGroup(name)}
 }
 
-// logRecord takes a record of the plugin's log. It never blocks.
-func (p *plugin) logRecord(_ uint64, rec *pb.Log) {
-	level := min(max(slog.Level(rec.GetLevel()), slog.LevelDebug), slog.LevelError)
+// logRecord takes a record of the plugin's log, for its call's caller and for the host's log. It never blocks.
+func (pr *process) logRecord(call uint64, rec *pb.Log) {
+	pr.callLogs.put(call, rec)
+	p := pr.plugin
 	if n := rec.GetDropped(); n > 0 {
 		p.host.sink.dropped.Add(n)
 	}
-	if !p.log.Enabled(p.host.life, level) {
+	if !p.log.Enabled(p.host.life, levelOf(rec)) {
 		return
 	}
+	_ = p.log.Handler().Handle(p.host.life, pluginRecord(rec, rec.GetMessage(), rec.GetAttributes())) // the sink's, which never fails
+}
+
+// levelOf is one of slog's four levels.
+func levelOf(rec *pb.Log) slog.Level {
+	return min(max(slog.Level(rec.GetLevel()), slog.LevelDebug), slog.LevelError)
+}
+
+// pluginRecord is a plugin's record with a text and attributes, its own or masked ones.
+func pluginRecord(rec *pb.Log, text string, attrs []byte) slog.Record {
 	at, now := time.Unix(0, rec.GetTimeNs()), time.Now()
 	if at.Before(now.Add(-time.Hour)) || at.After(now.Add(time.Hour)) {
 		at = now // the plugin's clock is not to be believed
 	}
-	r := slog.NewRecord(at, level, rec.GetMessage(), 0)
-	if len(rec.GetAttributes()) > 0 {
-		r.AddAttrs(slog.Any("attrs", pluginAttrs(rec.GetAttributes())))
+	r := slog.NewRecord(at, levelOf(rec), text, 0)
+	if len(attrs) > 0 {
+		r.AddAttrs(slog.Any("attrs", pluginAttrs(attrs)))
 	}
-	_ = p.log.Handler().Handle(p.host.life, r) // the sink's, which never fails
+	return r
 }
 
 // pluginAttrs are a plugin's attributes, a JSON object. They stand under one group, where they cannot pass

@@ -20,6 +20,7 @@ const (
 	maxTitle       = 120
 	maxDescription = 8 << 10
 	maxIcons       = 32 << 10
+	maxExtra       = 32 << 10
 	maxBad         = 100 // refused tools that are listed
 )
 

@@ -24,6 +24,7 @@ type process struct {
 	completed atomic.Bool   // a call ended with an answer of the plugin
 	changes   atomic.Int64  // tools_changed frames that no Describe has answered
 	flushed   atomic.Uint64 // the last log record that an outcome waited for
+	callLogs  callLogs      // of the calls whose callers want their records
 
 	mu       sync.Mutex
 	calls    int           // that hold the process

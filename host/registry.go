@@ -127,3 +127,26 @@ func (r *registry) list(name string, e *entry) {
 	t.Name, t.Findings = name, r.reviews[e].Findings
 	r.listed = append(r.listed, row{t, e})
 }
+
+// changedPlugins are those of which two snapshots list other tools.
+func changedPlugins(before, now *registry) map[*plugin]bool {
+	type definition struct {
+		plugin     *plugin
+		name, hash string
+	}
+	changed, known := map[*plugin]bool{}, map[definition]bool{}
+	for _, row := range before.listed {
+		known[definition{row.entry.plugin, row.tool.Name, row.entry.hash}] = true
+	}
+	for _, row := range now.listed {
+		d := definition{row.entry.plugin, row.tool.Name, row.entry.hash}
+		if !known[d] {
+			changed[d.plugin] = true
+		}
+		delete(known, d)
+	}
+	for d := range known {
+		changed[d.plugin] = true
+	}
+	return changed
+}

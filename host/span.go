@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"log/slog"
+	"regexp"
+	"strings"
 	"time"
 
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
@@ -11,7 +13,7 @@ import (
 // Tracer receives spans. Package host/oteltrace makes one of an OpenTelemetry tracer provider. Its methods
 // may be called concurrently.
 type Tracer interface {
-	// Start begins a span below the one in ctx, if there is one.
+	// Start begins a span below the one in ctx, if there is one, or else below RemoteParent.
 	Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, Span)
 }
 
@@ -25,12 +27,51 @@ type Span interface {
 	End(err error)
 }
 
+// RemoteParent is the W3C trace context of whoever made the call, for Tracer.Start: traceparent, which is well formed or empty, and
+// the tracestate that belongs to it.
+func RemoteParent(ctx context.Context) (traceparent, tracestate string) {
+	remote, _ := ctx.Value(remoteKey{}).(remoteTrace)
+	return remote.parent, remote.state
+}
+
+type remoteKey struct{}
+
+// remoteTrace is a trace context from outside; zero: none.
+type remoteTrace struct{ parent, state string }
+
+var (
+	traceparentForm = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+	tracestateForm  = regexp.MustCompile(`^[ -~]{0,512}$`)
+)
+
+// traceIDEnd is where the trace id of a traceparent ends.
+const traceIDEnd = 3 + 32
+
+// traceContext returns what is well formed of a trace context from outside. Only what version 00 has is read, of later ones too.
+func traceContext(parent, state string) remoteTrace {
+	const traceID, spanID = "00000000000000000000000000000000", "0000000000000000"
+	if len(parent) > 55 && parent[55] == '-' && !strings.HasPrefix(parent, "00") {
+		parent = "00" + parent[2:55]
+	}
+	switch {
+	case !traceparentForm.MatchString(parent), strings.HasPrefix(parent, "ff"), parent[3:traceIDEnd] == traceID, parent[traceIDEnd+1:52] == spanID:
+		return remoteTrace{}
+	case !tracestateForm.MatchString(state):
+		state = ""
+	}
+	return remoteTrace{parent, state}
+}
+
 // span begins the call's span, named and attributed as the GenAI conventions do. Nothing of the data is in
 // it.
 func (r *run) span(ctx context.Context) (context.Context, func(error)) {
-	t := r.host.cfg.Tracer
+	t, remote := r.host.cfg.Tracer, traceContext(r.call.Traceparent, r.call.Tracestate)
 	if t == nil {
+		r.traceparent, r.tracestate = remote.parent, remote.state
 		return ctx, func(error) {}
+	}
+	if remote.parent != "" {
+		ctx = context.WithValue(ctx, remoteKey{}, remote)
 	}
 	ctx, s := t.Start(ctx, "execute_tool "+r.call.Tool,
 		slog.String("gen_ai.operation.name", "execute_tool"),
@@ -38,6 +79,9 @@ func (r *run) span(ctx context.Context) (context.Context, func(error)) {
 		slog.String("gen_ai.tool.call.id", r.call.ID),
 		slog.String("gen_ai.tool.type", "function"))
 	r.trace, r.traceparent = s, s.Traceparent()
+	if remote.parent != "" && strings.HasPrefix(r.traceparent, remote.parent[:traceIDEnd]) {
+		r.tracestate = remote.state // the span is of that trace
+	}
 	return ctx, s.End
 }
 

@@ -77,14 +77,20 @@ func (p *plugin) status() PluginStatus {
 	if p.state == Cooling {
 		s.NextStart = p.next
 	}
-	if pr := p.current.Load(); pr != nil {
-		s.PID = pr.os.PID()
-	}
+	s.PID = p.pid()
 	p.mu.Unlock()
 	if m := p.manifest.Load(); m != nil {
 		m.addTo(&s, p.host.registry.Load())
 	}
 	return s
+}
+
+// pid is that of the process that takes calls; 0: none does.
+func (p *plugin) pid() int {
+	if pr := p.current.Load(); pr != nil {
+		return pr.os.PID()
+	}
+	return 0
 }
 
 // addTo fills in what a manifest says.

@@ -23,6 +23,7 @@ type Tool struct {
 	Annotations Annotations       `json:"annotations"`
 	Meta        json.RawMessage   `json:"_meta,omitempty"`
 	Icons       json.RawMessage   `json:"icons,omitempty"`
+	Extra       json.RawMessage   `json:"extra,omitempty"` // JSON object: further members that MCP lists for the tool; those that it has itself win
 	Strict      *bool             `json:"strict,omitempty"`
 	Examples    []json.RawMessage `json:"inputExamples,omitempty"`
 	Provider    json.RawMessage   `json:"providerOptions,omitempty"`

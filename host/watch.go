@@ -20,6 +20,10 @@ type PluginEvent struct {
 	Dropped int       `json:"dropped,omitempty"` // events before this one that the reader was too slow for
 }
 
+// ToolsChanged is the Text of the event that follows when the tools of a plugin that can be listed became others: they were
+// learned, changed, accepted, or are gone. Whoever lists them after the event sees the new ones.
+const ToolsChanged = "its tools changed"
+
 // maxEvents is how many events wait for a slow reader; then the oldest go.
 const maxEvents = 1024
 

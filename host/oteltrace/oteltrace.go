@@ -34,10 +34,22 @@ func New(p Provider) host.Tracer { return tracer{p.Tracer(scope)} }
 
 type tracer struct{ t trace.Tracer }
 
-// Start begins a span below the one in ctx.
+// Start begins a span below the one in ctx, or else below that of whoever made the call.
 func (t tracer) Start(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, host.Span) {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		ctx = remote(ctx)
+	}
 	ctx, s := t.t.Start(ctx, name, trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(attributes(attrs)...))
 	return ctx, span{ctx, t.t, s}
+}
+
+// remote returns ctx with the span of host.RemoteParent, if there is one. Baggage does not travel (T38).
+func remote(ctx context.Context) context.Context {
+	parent, state := host.RemoteParent(ctx)
+	if parent == "" {
+		return ctx
+	}
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": parent, "tracestate": state})
 }
 
 type span struct {
