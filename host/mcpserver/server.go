@@ -19,7 +19,9 @@ type Config struct {
 	Version      string     // of the server, for clients; if empty, "0"
 	Instructions string     // how a model should use the tools; if empty, clients get none
 	Prefix       bool       // every tool is exported under plugin__id (R11)
+	NameBudget   int        // characters that clients put in front of an exported name, which then has at most 64 less those (R8); at most 40; if zero, 15, as for mcp__toolhost__; if negative, none
 	Profile      Profile    // what exported schemas may hold (R1)
+	Result       int        // bytes of one result; a larger one is an error that says how to ask for less (R23). If zero, only the host's limit of an output holds
 	Approvals    Approvals  // which clients may decide approvals; if zero, none (T28)
 
 	Heartbeat   time.Duration // a call that is silent for so long sends progress (R37); if zero, 10 s; if negative, never
@@ -104,6 +106,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Sessions == 0 {
 		c.Sessions = 1000
+	}
+	if c.NameBudget == 0 {
+		c.NameBudget = defaultBudget
 	}
 	if c.Message == 0 {
 		c.Message = 32 << 20

@@ -1,0 +1,159 @@
+package mcpserver
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/host"
+)
+
+// Lengths of names (R8).
+const (
+	maxName       = 64                     // that models take, prefixes of clients included
+	defaultBudget = len("mcp__toolhost__") // what most clients put in front of a name
+	maxBudget     = 40
+	hashDigits    = 8
+)
+
+// exportNames gives every tool, and every alias, the name by which MCP clients call it. tools are those of
+// host.ToolsFor; budget is how many characters clients put in front of a name, 0 to 40. In exported the value's
+// Plugin and ID say what to call: Plugin + "/" + ID. Names depend on the set of tools alone, not on its order
+// (R11), and are unique:
+//
+//   - a tool is called by its id, as plugin__id if two plugins have that id or prefix is set (R11), an alias by itself
+//   - characters other than A-Z a-z 0-9 _ - are escaped as _xHH, which originalName turns back (R9)
+//   - a name of more than 64 - budget characters is cut and gets a hash of the whole (R8, R10), and so does one
+//     that two of these rules would give to two tools
+//
+// reports, sorted, has one line for each tool whose name is none of its id, its alias and plugin__id by prefix.
+func exportNames(tools []host.Tool, prefix bool, budget int) (exported map[string]host.Tool, reports []string) {
+	limit := maxName - min(max(budget, 0), maxBudget)
+	rows := namedTools(tools, prefix)
+	wanted := map[string]int{}
+	for _, r := range rows {
+		wanted[r.want]++
+	}
+	exported = make(map[string]host.Tool, len(rows))
+	var rest []nameRow
+	for _, r := range rows {
+		if len(r.want) <= limit && wanted[r.want] == 1 {
+			exported[r.want] = r.tool
+			if r.why != "" {
+				reports = append(reports, r.report(r.want))
+			}
+			continue
+		}
+		if r.why = "another tool would have that name"; len(r.want) > limit {
+			r.why = fmt.Sprintf("%d characters are over %d", len(r.want), limit)
+		}
+		rest = append(rest, r)
+	}
+	for _, r := range rest {
+		name := r.hashed(limit, 0)
+		for n := 1; ; n++ {
+			if _, taken := exported[name]; !taken {
+				break
+			}
+			name = r.hashed(limit, n)
+		}
+		exported[name] = r.tool
+		reports = append(reports, r.report(name))
+	}
+	slices.Sort(reports)
+	return exported, reports
+}
+
+// nameRow is one name to give.
+type nameRow struct {
+	tool host.Tool
+	full string // plugin/id, for an alias with the alias behind it: what the name is for
+	want string // its name if nothing speaks against it
+	why  string // it is not the id or alias as it is
+}
+
+func (r nameRow) report(name string) string {
+	return fmt.Sprintf("tool %s is exported as %s: %s", r.full, name, r.why)
+}
+
+// hashed is the name cut to a limit, with a hash of what it is for.
+func (r nameRow) hashed(limit, n int) string {
+	what := r.full
+	if n > 0 {
+		what += fmt.Sprintf("\x00%d", n)
+	}
+	sum := sha256.Sum256([]byte(what))
+	return r.want[:min(len(r.want), limit-hashDigits-1)] + "_" + hex.EncodeToString(sum[:])[:hashDigits]
+}
+
+// namedTools are the rows of the tools, in an order that is always the same.
+func namedTools(tools []host.Tool, prefix bool) []nameRow {
+	owners := map[string]map[string]bool{} // id -> plugins
+	for _, t := range tools {
+		if owners[t.ID] == nil {
+			owners[t.ID] = map[string]bool{}
+		}
+		owners[t.ID][t.Plugin] = true
+	}
+	rows := make([]nameRow, 0, len(tools))
+	for _, t := range tools {
+		r := nameRow{tool: t, full: t.Plugin + "/" + t.ID}
+		plain := ""
+		switch others := len(owners[t.ID]) - 1; {
+		case t.Name != "" && t.Name != t.ID && t.Name != r.full:
+			plain = t.Name
+			r.full += " (alias " + t.Name + ")"
+			r.want = escapeName(t.Name)
+		case prefix || others > 0:
+			plain = t.Plugin + t.ID
+			r.want = escapeName(t.Plugin) + "__" + escapeName(t.ID)
+			if !prefix {
+				r.why = "other plugins have a tool of that id too"
+			}
+		default:
+			plain = t.ID
+			r.want = escapeName(t.ID)
+		}
+		if escapeName(plain) != plain {
+			r.why = "clients take letters, digits, _ and - only"
+		}
+		rows = append(rows, r)
+	}
+	slices.SortFunc(rows, func(a, b nameRow) int { return strings.Compare(a.full, b.full) })
+	return slices.CompactFunc(rows, func(a, b nameRow) bool { return a.full == b.full })
+}
+
+var escaped = regexp.MustCompile(`_x([0-9a-f]{2})`)
+
+// escapeName maps a name to the characters that clients take, such that originalName gives it back (R9). Names without
+// other characters stay as they are, unless they have an escape in them by chance.
+func escapeName(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		c := name[i]
+		plain := c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+		if c == '_' && len(name) >= i+4 && escaped.MatchString(name[i:i+4]) {
+			plain = false
+		}
+		if plain {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "_x%02x", c)
+		}
+	}
+	return b.String()
+}
+
+// originalName undoes escapeName.
+func originalName(name string) string {
+	return escaped.ReplaceAllStringFunc(name, func(s string) string {
+		c, err := hex.DecodeString(s[2:])
+		if err != nil {
+			return s
+		}
+		return string(c)
+	})
+}

@@ -1,0 +1,236 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// place says what the value of a keyword of JSON Schema is made of.
+type place int
+
+const (
+	data      place = iota // no schema
+	single                 // a schema
+	listed                 // an array of schemas
+	named                  // an object of schemas
+	oneOrMany              // a schema, or an array of them
+)
+
+func placeOf(keyword string) place {
+	switch keyword {
+	case "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains", "propertyNames",
+		"unevaluatedProperties", "unevaluatedItems", "contentSchema":
+		return single
+	case "allOf", "anyOf", "oneOf", "prefixItems":
+		return listed
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies":
+		return named
+	case "items":
+		return oneOrMany
+	}
+	return data
+}
+
+// rewrite applies f to a schema and to every schema in it, from the root down, and returns the schema with what f
+// changed; what it did not stays byte for byte. f gets the JSON Pointer of the schema and may change the object; it
+// returns whether it did. Schemas that are booleans are not given to f. Nothing below maxDepth is looked at.
+func rewrite(raw json.RawMessage, path string, f func(o *object, path string) bool) json.RawMessage {
+	out, _ := rewriteBelow(raw, path, 0, f)
+	return out
+}
+
+const maxDepth = 400
+
+func rewriteBelow(raw json.RawMessage, path string, depth int, f func(*object, string) bool) (json.RawMessage, bool) {
+	o, ok := readObject(raw)
+	if !ok || depth > maxDepth {
+		return raw, false
+	}
+	changed := f(&o, path)
+	for i, m := range o {
+		p := placeOf(m.name)
+		if p == data {
+			continue
+		}
+		if v, did := rewriteMember(m.value, p, path+"/"+pointerToken(m.name), depth+1, f); did {
+			o[i].value, changed = v, true
+		}
+	}
+	if !changed {
+		return raw, false
+	}
+	return o.raw(), true
+}
+
+func rewriteMember(raw json.RawMessage, p place, path string, depth int, f func(*object, string) bool) (json.RawMessage, bool) {
+	if p == oneOrMany {
+		p = single
+		if kind(raw) == '[' {
+			p = listed
+		}
+	}
+	changed := false
+	switch p {
+	case single:
+		return rewriteBelow(raw, path, depth, f)
+	case listed:
+		list, _ := readArray(raw)
+		for i := range list {
+			v, did := rewriteBelow(list[i], path+"/"+strconv.Itoa(i), depth, f)
+			list[i], changed = v, changed || did
+		}
+		if changed {
+			return array(list), true
+		}
+	case named:
+		o, _ := readObject(raw)
+		for i, m := range o {
+			v, did := rewriteBelow(m.value, path+"/"+pointerToken(m.name), depth, f)
+			o[i].value, changed = v, changed || did
+		}
+		if changed {
+			return o.raw(), true
+		}
+	}
+	return raw, false
+}
+
+// pointerToken is a name as a token of a JSON Pointer.
+func pointerToken(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// resolve returns what a reference within the schema points to; nil if it points to nothing here, or by an anchor or id.
+func resolve(root json.RawMessage, ref string) json.RawMessage {
+	if ref == "#" {
+		return root
+	}
+	pointer, ok := strings.CutPrefix(ref, "#/")
+	if !ok {
+		return nil
+	}
+	at := root
+	for token := range strings.SplitSeq(unescapeFragment(pointer), "/") {
+		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		if list, isList := readArray(at); isList {
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(list) {
+				return nil
+			}
+			at = list[i]
+			continue
+		}
+		o, _ := readObject(at)
+		if at = o.get(token); at == nil {
+			return nil
+		}
+	}
+	return at
+}
+
+// unescapeFragment undoes the percent escapes of a URI's fragment.
+func unescapeFragment(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// admits reports whether a schema may admit a value of this type, as far as type, const, enum, references and
+// combinators of the root say.
+func admits(root, at json.RawMessage, typ string, depth int) bool {
+	if kind(at) == 'f' {
+		return false
+	}
+	o, ok := readObject(at)
+	if !ok || depth > 16 {
+		return true
+	}
+	if t := o.get("type"); t != nil && !hasType(t, typ) {
+		return false
+	}
+	if c := o.get("const"); c != nil && kindType(c) != typ {
+		return false
+	}
+	if list, ok := readArray(o.get("enum")); ok && !slices.ContainsFunc(list, func(v json.RawMessage) bool { return kindType(v) == typ }) {
+		return false
+	}
+	if ref, ok := o.text("$ref"); ok {
+		if to := resolve(root, ref); to != nil && !admits(root, to, typ, depth+1) {
+			return false
+		}
+	}
+	if list, ok := readArray(o.get("allOf")); ok && !all(list, func(s json.RawMessage) bool { return admits(root, s, typ, depth+1) }) {
+		return false
+	}
+	for _, name := range []string{"anyOf", "oneOf"} {
+		list, ok := readArray(o.get(name))
+		if ok && len(list) > 0 && !slices.ContainsFunc(list, func(s json.RawMessage) bool { return admits(root, s, typ, depth+1) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func all[T any](list []T, is func(T) bool) bool {
+	return !slices.ContainsFunc(list, func(x T) bool { return !is(x) })
+}
+
+// objectsOnly reports whether a schema's root surely admits objects only.
+func objectsOnly(schema json.RawMessage) bool {
+	return all([]string{"array", "string", "number", "boolean", "null"}, func(typ string) bool {
+		return !admits(schema, schema, typ, 0)
+	})
+}
+
+// hasType reports whether the value of type, a string or an array, names the type.
+func hasType(raw json.RawMessage, typ string) bool {
+	var one string
+	var many []string
+	switch kind(raw) {
+	case '"':
+		_ = json.Unmarshal(raw, &one)
+		many = []string{one}
+	case '[':
+		_ = json.Unmarshal(raw, &many)
+	default:
+		return true
+	}
+	return slices.Contains(many, typ) || typ == "number" && slices.Contains(many, "integer")
+}
+
+// kindType is the JSON Schema type of a value.
+func kindType(raw json.RawMessage) string {
+	switch kind(raw) {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "boolean"
+	case 'n':
+		return "null"
+	}
+	return "number"
+}
+
+// at names a place of a tool for people.
+func at(path, format string, args ...any) string {
+	return "at " + path + ": " + fmt.Sprintf(format, args...)
+}
