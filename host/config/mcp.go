@@ -55,8 +55,10 @@ func (s Server) Plugin(importer string) host.Plugin {
 	if importer == "" {
 		importer = besideImporter()
 	}
+	definitions := s.Definitions
 	p := host.Plugin{
 		Name: s.Name, Path: importer, Settings: settings, Sandbox: s.Sandbox, Trusted: s.Trusted, Grant: s.Grant, Limits: s.Limits,
+		Definitions: &definitions,
 	}
 	if s.Command != "" {
 		p.Programs = []string{s.Command}

@@ -91,6 +91,10 @@ mcp:
 	if want := `{"type":"http","url":"https://example.com/mcp"}`; string(web.Settings) != want {
 		t.Errorf("settings %s, want %s", web.Settings, want)
 	}
+	// T16, R15: what a foreign server says of its tools waits for a person, unless the block says otherwise.
+	if *files.Definitions != host.DefinitionsReview || *web.Definitions != host.DefinitionsOff {
+		t.Errorf("definitions %v and %v", files.Definitions, web.Definitions)
+	}
 	if diff := cmp.Diff([]string{npx}, files.Programs); diff != "" || len(web.Programs) > 0 {
 		t.Errorf("programs %q and %q", files.Programs, web.Programs)
 	}
