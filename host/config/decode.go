@@ -52,6 +52,8 @@ type pluginJSON struct {
 	Grant    host.Grant        `json:"grant"`
 	SHA256   string            `json:"sha256"`
 	Limits   map[string]any    `json:"limits"`
+
+	Definitions *host.Definitions `json:"definitions"`
 }
 
 func (d *decoder) file(path string) *File {
@@ -83,7 +85,7 @@ func (d *decoder) plugin(name string, in pluginJSON) host.Plugin {
 	at := "/plugins/" + escapePointer(name)
 	out := host.Plugin{
 		Name: name, Args: in.Args, Settings: in.Settings, Sandbox: d.sandbox(at+"/sandbox", in.Sandbox), Trusted: in.Trusted, Grant: in.Grant,
-		SHA256: strings.ToLower(in.SHA256),
+		SHA256: strings.ToLower(in.SHA256), Definitions: in.Definitions,
 	}
 	var err error
 	if out.Path, err = d.path(in.Path); err != nil {

@@ -19,6 +19,13 @@ func TestT16_Definitions(t *testing.T) {
 			t.Errorf("%q: got %v", text, got)
 		}
 	}
+	f, err := Parse("toolhost.yaml", []byte("plugins: {a: {path: a}, b: {path: b, definitions: review}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := f.Plugins[0].Definitions, f.Plugins[1].Definitions; a != nil || b == nil || *b != host.DefinitionsReview {
+		t.Errorf("of plugins: got %v and %v", a, b)
+	}
 	for _, text := range []string{"definitions: strict", "definitions: false", "definitions: 1", "definitions: {}"} {
 		if _, err := Parse("toolhost.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "write one of warn review off") {
 			t.Errorf("%q: %v", text, err)
