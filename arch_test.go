@@ -36,7 +36,7 @@ var imports = map[string][]string{
 	"host/oteltrace":       {"host"},
 	"host/config":          {"host", "host/internal/near", "host/internal/schema"},
 	"host/conform":         {"host", "proto/wire"},
-	"host/mcpserver":       {"host"},
+	"host/mcpserver":       {"host", "host/internal/schema"},
 	"host/provider":        {"host"},
 	"pluginsdk":            {"internal/partialjson", "proto/loopback", "proto/session", "proto/wire", "proto/toolplugin"},
 	"pluginsdk/plugintest": {"host/conform", "host", "pluginsdk", "proto/wire"},

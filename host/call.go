@@ -30,6 +30,10 @@ type Call struct {
 	Hooks    []Hook          // inside Config.Hooks
 	View     View            // which form events carry; if zero, Display
 
+	// Person says that a person gave the answer that this call makes of a suspension, as what received it vouches: by an elicitation of
+	// MCP, for instance. Without it a Caller.Channel that carries a model's words answers nothing (T28, T33). Elsewhere it means nothing.
+	Person bool
+
 	// Elicit is asked while the tool runs. It may be called concurrently with itself. nil declines every
 	// question. The call's time stands still meanwhile (b52). Decline a kind that you do not know.
 	Elicit func(context.Context, Question) (Answer, error)

@@ -65,7 +65,7 @@ func (r *run) mayAnswer(private sealed, re *resumption) error {
 		return &ResumeError{"foreign", errors.New("it belongs to another call")}
 	case private.Caller.Tenant != r.call.Caller.Tenant:
 		return &ResumeError{"foreign", errors.New("it belongs to another tenant")}
-	case modelFacing(r.call.Caller.Channel):
+	case modelFacing(r.call.Caller.Channel) && !r.call.Person:
 		return &ResumeError{"foreign", fmt.Errorf("the channel %q carries the model's words, and a model cannot answer for a person", r.call.Caller.Channel)}
 	case d.approve && s.Kind != KindApproval:
 		return &ResumeError{"wrong_kind", errors.New("it wants data, not an approval")}

@@ -3,23 +3,270 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
 
 	"github.com/toolhost/toolhost/host"
 )
 
-// call makes one tools/call. The error is a *rpcError.
-func (s *Server) call(ctx context.Context, r request) (reply, error) {
-	tool, ok := s.listing(r.caller).find(r.name)
-	if !ok {
-		return reply{}, &rpcError{code: -32602, message: "unknown tool " + r.name}
-	}
-	res, err := s.host.Call(ctx, host.Call{Tool: tool.Name, Input: r.arguments, Caller: r.caller})
-	text := ""
+// The JSON-RPC errors of a tools/call.
+const (
+	codeInvalidParams     = -32602
+	codeInternal          = -32603
+	codeMissingCapability = -32021
+)
+
+// calls is the pipeline of tools/call: from a request to a reply, whatever transport it came by.
+type calls struct {
+	cfg    Config
+	host   *host.Host
+	log    *slog.Logger
+	find   func(host.Caller, string) (host.Tool, bool) // the tool that a caller calls by a name
+	sealer *sealer
+	lot    *lot
+
+	life context.Context // ends when close begins
+	end  context.CancelCauseFunc
+
+	mu     sync.Mutex
+	closed bool
+	work   sync.WaitGroup // the flights
+}
+
+// newCalls returns the pipeline of a server with this configuration, its defaults filled in.
+func newCalls(cfg Config, find func(host.Caller, string) (host.Tool, bool)) (*calls, error) {
+	s, err := newSealer(cfg.StateKey)
 	if err != nil {
-		text = err.Error()
-	} else {
-		text = string(res.Output)
+		return nil, fmt.Errorf("mcpserver: Config.StateKey: %w", err)
 	}
-	out, _ := json.Marshal(map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}, "isError": err != nil})
-	return reply{result: out}, nil
+	c := &calls{cfg: cfg, host: cfg.Host, log: cfg.Logger, find: find, sealer: s, lot: newLot(cfg.Park)}
+	c.life, c.end = context.WithCancelCause(context.Background())
+	return c, nil
+}
+
+// close cancels every call and returns when all have ended.
+func (c *calls) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.end(errServerClosed)
+	c.work.Wait()
+	c.lot.empty()
+}
+
+// call makes one tools/call. The error is a *rpcError, or that of ctx: then nobody waits for an answer.
+func (s *Server) call(ctx context.Context, r request) (reply, error) { return s.calls.call(ctx, r) }
+
+func (c *calls) call(ctx context.Context, r request) (rep reply, err error) {
+	defer func() { // whatever a client sends, it can end nothing but its own call (R43)
+		if v := recover(); v != nil {
+			c.log.Error("panic", "method", "tools/call", "panic", v, "stack", string(debug.Stack()))
+			rep, err = reply{}, &rpcError{code: codeInternal, message: "tools/call: internal error: see the server's log"}
+		}
+	}()
+	tool, ok := c.find(r.caller, r.name)
+	if !ok {
+		return reply{}, c.unknown(r)
+	}
+	if len(r.arguments) > 0 && kind(r.arguments) != '{' {
+		return c.failed(tool, &host.Error{Op: "call", Tool: tool.Name, Code: host.InvalidInput,
+			Err: fmt.Errorf("the arguments must be a JSON object, and are %s", jsonKind(r.arguments))})
+	}
+	if r.era == modern && r.state != "" {
+		return c.goOn(ctx, r, tool)
+	}
+	f := newFlight(tool, owner(r.caller))
+	if r.era == modern {
+		f.early = r.answers
+	}
+	return c.run(ctx, f, r, host.Call{Tool: tool.Name, Input: r.arguments})
+}
+
+// unknown is the error of a tool that does not exist for the caller.
+func (c *calls) unknown(r request) *rpcError {
+	return &rpcError{code: codeInvalidParams, message: c.host.NotFoundFor(r.caller, cutText(r.name, maxSaid)).Error()}
+}
+
+// maxSaid is how many bytes of an unknown name are said again.
+const maxSaid = 200
+
+// goOn takes up what waits for the answers of this request.
+func (c *calls) goOn(ctx context.Context, r request, tool host.Tool) (reply, error) {
+	t, err := c.sealer.open(r.state, bound(r), time.Now())
+	if err != nil {
+		return reply{}, err
+	}
+	if t.Suspension != "" {
+		return c.decide(ctx, r, tool, t)
+	}
+	f := c.lot.take(t.Flight, t.Round)
+	if f == nil {
+		return reply{}, badState("the call that it belongs to does not wait for it: it was answered, has ended or waited too long, or the server was started anew")
+	}
+	return c.attend(ctx, f, r)
+}
+
+// run begins a call and attends it.
+func (c *calls) run(ctx context.Context, f *flight, r request, call host.Call) (reply, error) {
+	m := readMeta(r.meta)
+	call.Caller = r.caller
+	call.Context = m.context(c.cfg.Context)
+	call.Traceparent, call.Tracestate = m.trace()
+	call.Log = slog.New(logHandler{flight: f})
+	call.Elicit = c.elicitor(f, r)
+	p := c.pace(r, m)
+	f.attend(r, p)
+	if !c.begin(ctx, f, call) {
+		return c.failed(f.tool, &host.Error{Op: "call", Tool: call.Tool, Code: host.Closed, Err: errServerClosed})
+	}
+	return c.stay(ctx, f, r, p)
+}
+
+// attend continues a flight that was parked, with the answers that the request brings.
+func (c *calls) attend(ctx context.Context, f *flight, r request) (reply, error) {
+	p := c.pace(r, readMeta(r.meta))
+	f.attend(r, p)
+	f.answer(r.answers)
+	return c.stay(ctx, f, r, p)
+}
+
+// begin starts the call in the host. It does not end with the request, which may be the first of several, but by
+// flight.cancel.
+func (c *calls) begin(ctx context.Context, f *flight, call host.Call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	c.work.Go(func() { // ends with the call, which ends with ctx
+		defer f.cancel(nil)
+		defer context.AfterFunc(c.life, func() { f.cancel(errServerClosed) })()
+		run := c.host.Start(ctx, call)
+		for e := range run.Events() {
+			if p, ok := e.(host.Progress); ok {
+				f.note(note{progress: &p, size: len(p.Message)})
+			}
+		}
+		f.res, f.err = run.Result()
+		close(f.done)
+	})
+	return true
+}
+
+// stay tells the client what happens until the call ends or asks something that a later request will answer.
+func (c *calls) stay(ctx context.Context, f *flight, r request, p *pace) (reply, error) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-f.done:
+			if ctx.Err() == nil { // nothing is told after a cancellation (R36)
+				p.tell(f, time.Now())
+				f.leave()
+				return c.finish(ctx, f, r)
+			}
+		default:
+		}
+		if ctx.Err() != nil {
+			f.leave()
+			f.cancel(context.Cause(ctx))
+			return reply{}, ctx.Err()
+		}
+		now := time.Now()
+		next := p.tell(f, now)
+		qs, until := f.toAsk(now)
+		if len(qs) > 0 {
+			return c.park(f, r, qs)
+		}
+		timer.Reset(time.Until(sooner(next, until)))
+		select {
+		case <-ctx.Done():
+		case <-f.done:
+		case <-f.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// sooner is the earlier of two times, of which a zero one does not count; far away if both are zero.
+func sooner(a, b time.Time) time.Time {
+	switch {
+	case a.IsZero() && b.IsZero():
+		return time.Now().Add(time.Hour)
+	case a.IsZero() || !b.IsZero() && b.Before(a):
+		return b
+	}
+	return a
+}
+
+// park leaves the call to wait for the request that brings the answers, and asks for them.
+func (c *calls) park(f *flight, r request, qs []*question) (reply, error) {
+	f.leave()
+	round, err := c.lot.put(f)
+	if err != nil {
+		f.cancel(err)
+		return c.failed(f.tool, &host.Error{Op: "call", Tool: f.tool.Name, Code: host.Busy, Outcome: host.Unknown, Err: err})
+	}
+	state, err := c.sealer.seal(ticket{Flight: f.id, Round: round, Expires: time.Now().Add(c.lot.wait).Unix() + 1}, bound(r))
+	if err != nil {
+		return reply{}, err
+	}
+	return inputRequired(inputRequests(qs), state), nil
+}
+
+// finish is the reply to a call that is over.
+func (c *calls) finish(ctx context.Context, f *flight, r request) (reply, error) {
+	if f.err == nil {
+		return c.succeeded(r, f.tool, f.res)
+	}
+	if s, ok := errors.AsType[*host.SuspendedError](f.err); ok {
+		return c.suspended(ctx, f, r, s.Suspension)
+	}
+	code, _ := host.CodeOf(f.err)
+	f.mu.Lock()
+	required := f.missing.required()
+	f.mu.Unlock()
+	switch {
+	case code == host.NotFound:
+		return reply{}, c.unknown(r)
+	case code == host.ToolFailed && r.era == modern && required != nil:
+		return reply{}, &rpcError{
+			code:    codeMissingCapability,
+			message: fmt.Sprintf("the tool %s needs what the client did not declare that it can be asked: %v", r.name, f.err),
+			data:    fmt.Appendf(nil, `{"requiredCapabilities":%s}`, required),
+		}
+	}
+	return c.failed(f.tool, f.err)
+}
+
+// succeeded is the reply to a call with a result.
+func (c *calls) succeeded(r request, tool host.Tool, res *host.Result) (reply, error) {
+	return reply{result: callResult(tool, res, r.era, c.cfg.Result)}, nil
+}
+
+// failed is the reply to a call whose error the model may mend, or should know.
+func (c *calls) failed(tool host.Tool, err error) (reply, error) {
+	return reply{result: errorResult(tool, err)}, nil
+}
+
+// jsonKind is the kind of a JSON text, in words.
+func jsonKind(text json.RawMessage) string {
+	switch kind(text) {
+	case 0:
+		return "empty"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
 }

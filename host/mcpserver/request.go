@@ -25,6 +25,7 @@ type request struct {
 	answers   map[string]json.RawMessage // inputResponses of a modern retry: the whole results
 	state     string                     // requestState of a modern retry; hostile until its seal was opened
 	can       capabilities               // what the client declared
+	level     string                     // of the log that a legacy session set; empty: none, and it gets no log. A modern request has it in meta
 
 	// notify sends a notification that belongs to this request. It does not block for long and drops what
 	// cannot be sent. The pipeline calls it until it returns, and never after.

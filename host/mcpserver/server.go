@@ -23,6 +23,15 @@ type Config struct {
 	Profile      Profile    // what exported schemas may hold (R1)
 	Result       int        // bytes of one result; a larger one is an error that says how to ask for less (R23). If zero, only the host's limit of an output holds
 	Approvals    Approvals  // which clients may decide approvals; if zero, none (T28)
+	Secrets      bool       // plugins may ask a client's person by a form for what looks like a password or another secret (T32)
+	Context      []string   // keys of a request's _meta that become members of the call's request context; if empty, none does (T36)
+
+	// Park is how long a call waits in memory for a client of 2026-07-28 to bring the answers to the tool's questions; if zero,
+	// 5 min. At most 20 calls of a caller wait so, and 100 of all (T29).
+	Park time.Duration
+	// StateKey, of 32 bytes, seals the requestState of such clients. If empty, a random one is made: what a client holds then
+	// ends with the server. With one, a call that is suspended can be answered after a restart too; one that waits in memory cannot.
+	StateKey []byte
 
 	Heartbeat   time.Duration // a call that is silent for so long sends progress (R37); if zero, 10 s; if negative, never
 	SessionIdle time.Duration // an HTTP session without a request for so long ends (R40); if zero, 5 min
@@ -59,12 +68,25 @@ type Approvals struct {
 	HTTP  bool // Handler
 }
 
+// allow reports whether clients of a channel may decide.
+func (a Approvals) allow(channel string) bool {
+	return a.Stdio && channel == channelStdio || a.HTTP && channel == channelHTTP
+}
+
+// The channels of callers.
+const (
+	channelStdio = "mcp"
+	channelHTTP  = "http"
+)
+
 // Server serves the tools of a host to MCP clients. Its methods may be called concurrently.
 type Server struct {
 	cfg  Config
 	host *host.Host
 	log  *slog.Logger
 	sdk  *mcp.Server
+
+	calls *calls
 
 	life context.Context // ends when Close begins
 	end  context.CancelFunc
@@ -78,6 +100,10 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg.withDefaults(), host: cfg.Host}
 	s.log = s.cfg.Logger
+	var err error
+	if s.calls, err = newCalls(s.cfg, func(caller host.Caller, name string) (host.Tool, bool) { return s.listing(caller).find(name) }); err != nil {
+		return nil, err
+	}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -85,6 +111,7 @@ func New(cfg Config) (*Server, error) {
 // Close ends every session and stream and returns when none of the server's work goes on. The host is not closed.
 func (s *Server) Close() error {
 	s.end()
+	s.calls.close()
 	s.work.Wait()
 	return nil
 }
@@ -97,6 +124,7 @@ func (c Config) withDefaults() Config {
 	}
 	def(&c.Heartbeat, 10*time.Second)
 	def(&c.SessionIdle, 5*time.Minute)
+	def(&c.Park, 5*time.Minute)
 	def(&c.KeepAlive, 15*time.Second)
 	if c.Name == "" {
 		c.Name = "toolhost"

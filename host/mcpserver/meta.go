@@ -1,0 +1,64 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"regexp"
+)
+
+// meta is a request's _meta. Nothing of it becomes the caller (T36).
+type meta map[string]json.RawMessage
+
+// readMeta reads it; what cannot be read says nothing.
+func readMeta(raw json.RawMessage) meta {
+	var m meta
+	if json.Unmarshal(raw, &m) != nil {
+		return nil
+	}
+	return m
+}
+
+// text is a member that is a string; "" if it is none.
+func (m meta) text(key string) string {
+	var s string
+	if m[key] == nil || json.Unmarshal(m[key], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// token is the progress token; nil: there is none.
+func (m meta) token() json.RawMessage { return validToken(m["progressToken"]) }
+
+// trace is the W3C trace context of the caller. Baggage stays behind (T38).
+func (m meta) trace() (parent, state string) {
+	if parent = m.text("traceparent"); !traceparent.MatchString(parent) {
+		return "", ""
+	}
+	if state = m.text("tracestate"); !tracestate.MatchString(state) {
+		state = ""
+	}
+	return parent, state
+}
+
+var (
+	traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+	tracestate  = regexp.MustCompile(`^[\x20-\x7e]{1,512}$`)
+)
+
+// context is the request context of a call: those of the listed keys that are there (T36); nil: none.
+func (m meta) context(keys []string) json.RawMessage {
+	kept := map[string]json.RawMessage{}
+	for _, k := range keys {
+		if v, ok := m[k]; ok {
+			kept[k] = v
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	out, err := json.Marshal(kept)
+	if err != nil {
+		return nil
+	}
+	return out
+}
