@@ -91,7 +91,7 @@ func (l *callLog) deliver(idle chan struct{}) {
 func (l *callLog) record(rec *pb.Log) slog.Record {
 	text, attrs := rec.GetMessage(), rec.GetAttributes()
 	if l.run.call.View != Raw {
-		text, attrs = l.run.maskText(text), l.run.maskSecrets(attrs)
+		text, attrs = l.run.maskText(text), l.run.maskWithin(attrs)
 	}
 	return pluginRecord(rec, text, attrs)
 }

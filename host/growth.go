@@ -86,8 +86,8 @@ func newBaseTool(e *entry) baseTool {
 	return b
 }
 
-// grown compares a manifest with the plugin's baseline, and makes it the baseline if there is none. What cannot be known is a
-// change of every tool.
+// grown compares a manifest with the plugin's baseline, and makes it the baseline if there is none: what is seen first counts at
+// once, not when its record is written. What cannot be known is a change of every tool.
 func (p *plugin) grown(m *manifest) map[string][]Change {
 	mode := p.definitions()
 	if mode == DefinitionsOff || mode == DefinitionsWarn && p.cfg.Dial != nil { // who dials vouches for it
@@ -98,13 +98,19 @@ func (p *plugin) grown(m *manifest) map[string][]Change {
 	if err == nil && known {
 		err = json.Unmarshal(kept.Manifest, &b)
 	}
+	first := false
+	if seen := newBaseline(m); err == nil && !known {
+		if first = p.first.CompareAndSwap(nil, &seen); !first {
+			b = *p.first.Load()
+		}
+	}
 	changes := map[string][]Change{}
 	switch {
 	case err != nil:
 		for _, e := range m.tools {
 			changes[e.tool.ID] = []Change{{Tool: e.tool.ID, What: "what it was cannot be read: " + err.Error()}}
 		}
-	case !known:
+	case first:
 		p.host.spawn(func() { // ends when the record is written
 			if err := p.setBaseline(m, false); err != nil {
 				p.log.Warn("what the plugin's tools are now is not kept to compare with", "error", err)

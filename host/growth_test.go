@@ -33,6 +33,7 @@ type grown struct {
 	Approval bool                   `json:"approval,omitempty"`
 	Loose    bool                   `json:"loose,omitempty"` // outputs are not checked
 	Timeout  int                    `json:"timeout,omitempty"`
+	Extra    json.RawMessage        `json:"extra,omitempty"`
 }
 
 // serveGrowing is a plugin whose tools are what its settings say: other settings are another version of it.
@@ -50,32 +51,36 @@ func serveGrowing() {
 		}
 		var all []pluginsdk.Definition
 		for _, g := range tools {
-			t := tool(g.ID, func(context.Context, *pluginsdk.Call, map[string]any) (string, error) { return "done", nil })
-			t.InputSchema = json.RawMessage(`{"type":"object"}`)
-			if g.Input != nil {
-				t.InputSchema = g.Input
-			}
-			if g.Text != "" {
-				t.Description = g.Text
-			}
-			if g.Example != nil {
-				t.InputExamples = []map[string]any{g.Example}
-			}
-			if g.Context != nil {
-				properties := map[string]any{}
-				for _, key := range g.Context {
-					properties[key] = true
-				}
-				t.RequestContextSchema, _ = json.Marshal(map[string]any{"type": "object", "properties": properties})
-			}
-			if g.Loose {
-				t.OutputMode = pluginsdk.OutputOff
-			}
-			t.Title, t.MCP.Annotations, t.WantsMessages, t.RequireApproval = g.Title, g.Hints, g.Messages, g.Approval
-			all = append(all, t)
+			all = append(all, g.tool())
 		}
 		return r.Set(all...)
 	})
+}
+
+func (g grown) tool() pluginsdk.Definition {
+	t := tool(g.ID, func(context.Context, *pluginsdk.Call, map[string]any) (string, error) { return "done", nil })
+	t.InputSchema = json.RawMessage(`{"type":"object"}`)
+	if g.Input != nil {
+		t.InputSchema = g.Input
+	}
+	if g.Text != "" {
+		t.Description = g.Text
+	}
+	if g.Example != nil {
+		t.InputExamples = []map[string]any{g.Example}
+	}
+	if g.Context != nil {
+		properties := map[string]any{}
+		for _, key := range g.Context {
+			properties[key] = true
+		}
+		t.RequestContextSchema, _ = json.Marshal(map[string]any{"type": "object", "properties": properties})
+	}
+	if g.Loose {
+		t.OutputMode = pluginsdk.OutputOff
+	}
+	t.Title, t.MCP.Annotations, t.WantsMessages, t.RequireApproval, t.MCP.Extra = g.Title, g.Hints, g.Messages, g.Approval, g.Extra
+	return t
 }
 
 func growing(t *testing.T, tools ...grown) host.Plugin {
@@ -120,6 +125,8 @@ func TestT19_WhatCountsAsGrowth(t *testing.T) {
 		{name: "blanks in a schema", change: func(g *grown) {
 			g.Input = json.RawMessage(`{ "type":"object", "properties":{"x":{"type":"string"}} }`)
 		}},
+		{name: "a further member", change: func(g *grown) { g.Extra = json.RawMessage(`{"execution": {"taskSupport": "optional"}}`) },
+			want: []string{`a extra: "" -> "{"execution":{"taskSupport":"optional"}}"`}},
 		{name: "an example", change: func(g *grown) { g.Example = map[string]any{"x": "y"} }, want: []string{`a inputExamples/0: "" -> "{"x":"y"}"`}},
 		{name: "readOnly lost", change: func(g *grown) { g.Hints.ReadOnly = nil }, want: []string{"a readOnlyHint: true -> false"}},
 		{name: "destructive gained", change: func(g *grown) { g.Hints.Destructive = &yes }, want: []string{"a destructiveHint: false -> true"}},

@@ -81,6 +81,12 @@ func servePlugin() {
 		pluginsdk.Serve(poisonedTools()...)
 	case "growing":
 		serveGrowing()
+	case "changing":
+		serveChanging()
+	case "logging":
+		pluginsdk.Serve(loggingTools()...)
+	case "asking":
+		pluginsdk.Serve(askingTools()...)
 	case "alike":
 		pluginsdk.Serve(tool("p1ain", func(context.Context, *pluginsdk.Call, struct{}) (string, error) { return "alike", nil }))
 	case "sandbox":
@@ -209,6 +215,12 @@ func testTools() []pluginsdk.Definition {
 			fmt.Fprintln(os.Stderr, "last words")
 			os.Exit(in.N)
 			return "", nil
+		}),
+		tool("logexit", func(ctx context.Context, c *pluginsdk.Call, _ struct{}) (string, error) {
+			c.Logger().Error("last words")
+			_, err := c.Elicit(ctx, pluginsdk.Question{Message: "heard?"})
+			os.Exit(1)
+			return "", err
 		}),
 		approved, survey,
 		tool("effect", func(_ context.Context, _ *pluginsdk.Call, in echoIn) (string, error) {

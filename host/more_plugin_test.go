@@ -65,6 +65,9 @@ func moreTools() []pluginsdk.Definition {
 		tool("spans", func(ctx context.Context, c *pluginsdk.Call, _ map[string]any) (string, error) {
 			return "done", c.Span(ctx, "part", func(context.Context) error { return nil })
 		}),
+		tool("traced", func(_ context.Context, c *pluginsdk.Call, _ struct{}) (string, error) {
+			return c.Traceparent() + " " + c.Tracestate(), nil
+		}),
 		tool("nested", func(ctx context.Context, _ *pluginsdk.Call, _ struct{}) (string, error) { return nestedHost(ctx) }),
 		tool("drop", func(context.Context, *pluginsdk.Call, struct{}) (string, error) { return "", dropSockets() }),
 	)

@@ -27,8 +27,9 @@ type plugin struct {
 	recalled sync.Once                // recall was tried
 	relearn  atomic.Bool              // what it registered before is not held against it
 
-	baseM    sync.Mutex // held while the baseline is set
-	swapping sync.Mutex // held while a new version takes the place of the old one
+	baseM    sync.Mutex               // held while the baseline is set
+	first    atomic.Pointer[baseline] // what was seen first, if nothing was kept before
+	swapping sync.Mutex               // held while a new version takes the place of the old one
 
 	mu       sync.Mutex
 	launch   *launching

@@ -201,6 +201,25 @@ func (r *run) maskSecrets(value []byte) json.RawMessage {
 	if len(secrets) == 0 {
 		return value
 	}
+	return maskStrings(value, func(s string) string {
+		if slices.Contains(secrets, s) {
+			return "***"
+		}
+		return s
+	})
+}
+
+// maskWithin masks the sensitive strings of the input within the strings of a JSON value, names excepted.
+func (r *run) maskWithin(value []byte) json.RawMessage {
+	if len(r.secrets()) == 0 {
+		return value
+	}
+	return maskStrings(value, r.maskText)
+}
+
+// maskStrings puts what mask makes of them in the place of the strings of a JSON value, names excepted. Those that stay the same
+// stay as they are spelled.
+func maskStrings(value []byte, mask func(string) string) json.RawMessage {
 	out := make([]byte, 0, len(value))
 	for len(value) > 0 {
 		start := bytes.IndexByte(value, '"')
@@ -211,11 +230,13 @@ func (r *run) maskSecrets(value []byte) json.RawMessage {
 		out = append(out, value[:start]...)
 		var s string
 		isName := bytes.HasPrefix(bytes.TrimLeft(value[end:], " \t\r\n"), []byte(":"))
-		if !isName && json.Unmarshal(value[start:end], &s) == nil && slices.Contains(secrets, s) {
-			out = append(out, `"***"`...)
-		} else {
-			out = append(out, value[start:end]...)
+		text := value[start:end]
+		if !isName && json.Unmarshal(text, &s) == nil {
+			if masked := mask(s); masked != s {
+				text, _ = json.Marshal(masked) // a string always has a JSON form
+			}
 		}
+		out = append(out, text...)
 		value = value[end:]
 	}
 	return append(out, value...)
