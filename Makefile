@@ -30,9 +30,10 @@ $(TOOLS)/stamp: tools/go.mod tools/go.sum
 	go -C tools build -o $(CURDIR)/$(TOOLS)/ tool
 	@touch $@
 
-build: ## Build bin/toolhost and its helper, bin/plugins/toolplugin-* and bin/upstream
+build: ## Build bin/toolhost and its helpers, bin/plugins/toolplugin-* and bin/upstream
 	$(GOBUILD) -o bin/toolhost ./cmd/toolhost
 	$(GOBUILD) -ldflags=-s -o bin/toolhost-sandbox ./cmd/toolhost-sandbox
+	$(GOBUILD) -ldflags='-s -w' -o bin/toolplugin-mcp ./plugins/mcp
 	$(GOBUILD) -o bin/upstream ./plugins/upstream
 	@for p in $(PLUGINS); do \
 		echo "$(GOBUILD) -o bin/plugins/toolplugin-$$p ./plugins/$$p"; \

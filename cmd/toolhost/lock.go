@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -206,23 +205,7 @@ func (l lockFile) write(path string) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("lock: %w", err)
-	}
-	f, err := os.CreateTemp(dir, ".toolhost-lock-")
-	if err != nil {
-		return fmt.Errorf("lock: %w", err)
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("lock: %w", errors.Join(err, os.Remove(f.Name())))
-	}
-	return nil
+	return replaceFile("lock", path, text, 0o644)
 }
 
 // findLock says where the lock file is.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/config"
 )
 
 // app is one run of the command: its streams and its global flags.
@@ -28,7 +29,8 @@ type app struct {
 	logLevel string
 	json     bool
 
-	command string // that runs
+	command string       // that runs
+	file    *config.File // the configuration, once hostConfig has read it
 }
 
 const rootLong = `toolhost runs plugins and calls their tools.
@@ -83,7 +85,7 @@ func (a *app) root() *cobra.Command {
 	f.Bool("unsafe-terminal", false, // read by run, before there is a command
 		"write control characters to a terminal as they are")
 	cmd.AddCommand(a.listCommand(), a.describeCommand(), a.callCommand(), a.resumeCommand(), a.pendingCommand(),
-		a.newCommand(), a.statusCommand(), a.policyCommand(), a.lintCommand(), a.trustCommand(), a.lockCommand(), a.doctorCommand(), a.versionCommand())
+		a.importCommand(), a.newCommand(), a.statusCommand(), a.policyCommand(), a.lintCommand(), a.trustCommand(), a.lockCommand(), a.doctorCommand(), a.versionCommand())
 	return cmd
 }
 
@@ -132,6 +134,7 @@ func (a *app) hostConfig(p places) (host.Config, error) {
 	if err != nil {
 		return host.Config{}, err
 	}
+	a.file = file
 	cfg := file.Config()
 	cfg.StateDir, cfg.Logger, cfg.SandboxHelper = p.state, logger, sandboxHelper()
 	if a.command != "lock" { // which writes another
