@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -86,7 +87,11 @@ type Server struct {
 	log  *slog.Logger
 	sdk  *mcp.Server
 
-	calls *calls
+	calls    *calls
+	modern   http.Handler // of the SDK
+	sessions sessions
+	lists    listings
+	audience audience
 
 	life context.Context // ends when Close begins
 	end  context.CancelFunc
@@ -105,12 +110,22 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.life, s.end = context.WithCancel(context.Background())
+	s.lists.byOf = map[string]*listing{}
+	s.sessions.byID = map[string]*session{}
+	s.audience.byOf, s.audience.dirty = map[string]*listener{}, make(chan struct{}, 1)
+	s.sdk = s.newSDK()
+	s.modern = newModern(s.sdk)
+	s.work.Go(s.watchHost)   // ends with the server or the host
+	s.work.Go(s.tellChanges) // ends with the server
 	return s, nil
 }
 
 // Close ends every session and stream and returns when none of the server's work goes on. The host is not closed.
 func (s *Server) Close() error {
 	s.end()
+	for _, x := range s.sessions.close() {
+		s.endSession(x)
+	}
 	s.calls.close()
 	s.work.Wait()
 	return nil
@@ -146,3 +161,6 @@ func (c Config) withDefaults() Config {
 	}
 	return c
 }
+
+// versions are the protocol versions that can be spoken, the newest first.
+func versions() []string { return mcp.SupportedProtocolVersions() }

@@ -1,0 +1,232 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// firstModern is the first protocol version of the modern era.
+const firstModern = "2026-07-28"
+
+// newSDK makes the SDK's server, of which only the protocol is used: what tools there are and what a call does is decided here.
+func (s *Server) newSDK() *mcp.Server {
+	sdk := mcp.NewServer(&mcp.Implementation{Name: s.cfg.Name, Version: s.cfg.Version}, &mcp.ServerOptions{
+		Instructions: s.cfg.Instructions,
+		Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}, Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
+	})
+	sdk.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+			defer func() { // R43
+				if p := recover(); p != nil {
+					s.log.Error("a request made the server panic", "method", method, "panic", p, "stack", string(debug.Stack()))
+					res, err = nil, &jsonrpc.Error{Code: codeInternal, Message: "internal error"}
+				}
+			}()
+			return s.receive(ctx, method, req, next)
+		}
+	})
+	return sdk
+}
+
+// receive handles one request or notification.
+func (s *Server) receive(ctx context.Context, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
+	switch method {
+	case "tools/list":
+		if r, ok := req.(*mcp.ListToolsRequest); ok {
+			return s.receiveList(ctx, r)
+		}
+	case "tools/call":
+		if r, ok := req.(*mcp.CallToolRequest); ok {
+			return s.receiveCall(ctx, r)
+		}
+	case "logging/setLevel":
+		if p, ok := req.GetParams().(*mcp.SetLoggingLevelParams); ok && p != nil {
+			if severity(string(p.Level)) < 0 {
+				return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "logging/setLevel: there is no level " + strconv.Quote(string(p.Level))}
+			}
+			if l := linkOf(ctx); l != nil {
+				l.setLevel(string(p.Level))
+			}
+		}
+	case "prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read",
+		"resources/subscribe", "resources/unsubscribe", "completion/complete":
+		return nil, &jsonrpc.Error{Code: codeNoMethod, Message: method + ": this server has tools only"}
+	}
+	return next(ctx, method, req)
+}
+
+// receiveCall makes a tools/call.
+func (s *Server) receiveCall(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
+	l := linkOf(ctx)
+	if l == nil || req.Params == nil {
+		return nil, &jsonrpc.Error{Code: codeInternal, Message: "internal error"}
+	}
+	params := l.params
+	if params == nil {
+		params = req.Params.Arguments // link.arrived put them there
+	}
+	r, fault := newRequest(ctx, l, req.Session, params)
+	if fault != nil {
+		return nil, wireError(fault)
+	}
+	rep, err := s.call(ctx, r)
+	if err != nil {
+		var e *rpcError
+		if !errors.As(err, &e) {
+			if ctx.Err() == nil {
+				s.log.Error("a call ended with an error that is none of the protocol", "tool", r.name, "error", err)
+			}
+			e = &rpcError{code: codeInternal, message: "internal error"}
+		}
+		return nil, wireError(e)
+	}
+	return s.finish(rep.result, r.era), nil
+}
+
+// newRequest reads the params of a tools/call.
+func newRequest(ctx context.Context, l *link, ss *mcp.ServerSession, params json.RawMessage) (request, *rpcError) {
+	bad := func(what string) (request, *rpcError) {
+		return request{}, &rpcError{code: codeInvalidParams, message: "tools/call: " + what}
+	}
+	m, ok := readObject(params)
+	if !ok {
+		return bad("params is no object")
+	}
+	r := request{caller: l.caller, era: eraOf(m.get("_meta")), meta: objectOrNil(m.get("_meta"))}
+	if json.Unmarshal(m.get("name"), &r.name) != nil || r.name == "" {
+		return bad("name is no text: say which tool")
+	}
+	if a := m.get("arguments"); a != nil && string(a) != "null" {
+		r.arguments = a
+	}
+	if a := m.get("inputResponses"); a != nil && json.Unmarshal(a, &r.answers) != nil {
+		return bad("inputResponses is no object")
+	}
+	if st := m.get("requestState"); st != nil && json.Unmarshal(st, &r.state) != nil {
+		return bad("requestState is no text")
+	}
+	if r.era == modern {
+		r.can = declared(metaMember(r.meta, "io.modelcontextprotocol/clientCapabilities"))
+	} else if p := ss.InitializeParams(); p != nil && p.Capabilities != nil {
+		r.can = legacyCapabilities(p.Capabilities)
+	}
+	r.notify = func(method string, params any) {
+		if r.era == legacy && method == "notifications/message" && !l.wants(levelOf(params)) {
+			return
+		}
+		l.notify(ctx, ss, method, params)
+	}
+	if r.era == legacy && l.canAsk {
+		r.ask = func(askCtx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+			return l.ask(askCtx, ctx, method, params)
+		}
+	}
+	return r, nil
+}
+
+// eraOf says how a client speaks whose request has this _meta.
+func eraOf(meta json.RawMessage) era {
+	var version string
+	if json.Unmarshal(metaMember(meta, "io.modelcontextprotocol/protocolVersion"), &version) == nil && version >= firstModern {
+		return modern
+	}
+	return legacy
+}
+
+func metaMember(meta json.RawMessage, key string) json.RawMessage {
+	m, _ := readObject(meta)
+	return m.get(key)
+}
+
+// objectOrNil returns raw if it is an object, and nil if not.
+func objectOrNil(raw json.RawMessage) json.RawMessage {
+	if kind(raw) != '{' {
+		return nil
+	}
+	return raw
+}
+
+// declared reads the capabilities that a modern client declares with a request.
+func declared(raw json.RawMessage) capabilities {
+	m, _ := readObject(raw)
+	c := capabilities{sampling: kind(m.get("sampling")) == '{', roots: kind(m.get("roots")) == '{'}
+	if e, ok := readObject(m.get("elicitation")); ok {
+		c.url = kind(e.get("url")) == '{'
+		c.form = kind(e.get("form")) == '{' || !c.url // an empty object has always meant forms
+	}
+	return c
+}
+
+// legacyCapabilities are what a client declared in the handshake.
+func legacyCapabilities(p *mcp.ClientCapabilities) capabilities {
+	c := capabilities{sampling: p.Sampling != nil, roots: p.RootsV2 != nil}
+	if e := p.Elicitation; e != nil {
+		c.url = e.URL != nil
+		c.form = e.Form != nil || !c.url
+	}
+	return c
+}
+
+// levelOf is the level of a log message.
+func levelOf(params any) string {
+	var p struct{ Level string }
+	_ = json.Unmarshal(encode(params), &p) // no level: it is none that a client asks for
+	return p.Level
+}
+
+// rawResult is a result whose bytes are ours.
+type rawResult struct {
+	mcp.ResultBase
+	raw json.RawMessage
+}
+
+// MarshalJSON returns the bytes.
+func (r *rawResult) MarshalJSON() ([]byte, error) { return r.raw, nil }
+
+// GetMeta says that the SDK has nothing to add: finish did.
+func (r *rawResult) GetMeta() map[string]any { return map[string]any{mcp.MetaKeyServerInfo: nil} }
+
+// SetMeta does nothing.
+func (r *rawResult) SetMeta(map[string]any) {}
+
+// finish adds what every result of the era has.
+func (s *Server) finish(result json.RawMessage, e era) *rawResult {
+	if e == legacy {
+		return &rawResult{raw: result}
+	}
+	m, ok := readObject(result)
+	if !ok {
+		return &rawResult{raw: result}
+	}
+	if m.get("resultType") == nil {
+		m.set("resultType", quote("complete"))
+	}
+	meta, _ := readObject(m.get("_meta"))
+	if meta.get(mcp.MetaKeyServerInfo) == nil {
+		meta.set(mcp.MetaKeyServerInfo, encode(map[string]string{"name": s.cfg.Name, "version": s.cfg.Version}))
+		m.set("_meta", meta.raw())
+	}
+	return &rawResult{raw: m.raw()}
+}
+
+// wireError is an error as the SDK sends it.
+func wireError(e *rpcError) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: int64(e.code), Message: e.message, Data: e.data}
+}
+
+// asError is an error that a client answered.
+func asError(err error) error {
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) {
+		return fmt.Errorf("the client answered: %w", err)
+	}
+	return &rpcError{code: int(e.Code), message: e.Message, data: e.Data}
+}

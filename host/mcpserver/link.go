@@ -1,0 +1,287 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host"
+)
+
+// link is one client's connection as the SDK has it, with what the SDK does not do: nothing is answered after a
+// cancel (R36), requests to the client are raw, and a tools/call keeps its bytes.
+type link struct {
+	mcp.Connection // of the transport; nil for a modern HTTP request, whose connection is the SDK's own
+
+	caller  host.Caller
+	params  json.RawMessage // of a modern HTTP request; nil: as carry left them
+	canAsk  bool            // a legacy client that can be reached
+	discard func(resp *jsonrpc.Response, c *inflight)
+
+	mu      sync.Mutex
+	calls   map[jsonrpc.ID]*inflight // that are not answered
+	batched map[jsonrpc.ID]bool      // of them, those that came in a batch over HTTP: the batch is answered as a whole
+	asks    map[string]chan *jsonrpc.Response
+	asked   int
+	level   string // of logging/setLevel; empty: info
+	gone    chan struct{}
+	ended   bool
+}
+
+// inflight is a call that is not answered yet.
+type inflight struct {
+	method      string
+	cancelled   bool
+	closeStream func(mcp.CloseSSEStreamArgs) // nil: there is no stream to close
+}
+
+func newLink(caller host.Caller) *link {
+	return &link{caller: caller, calls: map[jsonrpc.ID]*inflight{}, batched: map[jsonrpc.ID]bool{}, asks: map[string]chan *jsonrpc.Response{}, gone: make(chan struct{})}
+}
+
+type linkKey struct{}
+
+// within returns a context for everything that the link carries.
+func (l *link) within(ctx context.Context) context.Context {
+	return context.WithValue(ctx, linkKey{}, l)
+}
+
+// linkOf returns the link that a request came over.
+func linkOf(ctx context.Context) *link {
+	l, _ := ctx.Value(linkKey{}).(*link)
+	return l
+}
+
+// hangup ends the connection: running calls are cancelled, and nothing more is read or written. It may be called more
+// than once.
+func (l *link) hangup() {
+	l.mu.Lock()
+	if !l.ended {
+		l.ended = true
+		close(l.gone)
+	}
+	l.mu.Unlock()
+	if l.Connection != nil {
+		l.Connection.Close()
+	}
+}
+
+// Read returns the next message for the SDK.
+func (l *link) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		select {
+		case <-l.gone:
+			return nil, io.EOF
+		default:
+		}
+		msg, err := l.Connection.Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switch msg := msg.(type) {
+		case *jsonrpc.Response:
+			if l.answered(msg) {
+				continue
+			}
+		case *jsonrpc.Request:
+			l.arrived(msg)
+		}
+		return msg, nil
+	}
+}
+
+// Write sends a message of the SDK.
+func (l *link) Write(ctx context.Context, msg jsonrpc.Message) error {
+	resp, ok := msg.(*jsonrpc.Response)
+	if !ok {
+		return l.Connection.Write(ctx, msg)
+	}
+	l.mu.Lock()
+	c := l.calls[resp.ID]
+	delete(l.calls, resp.ID)
+	drop := c != nil && c.cancelled && !l.batched[resp.ID]
+	delete(l.batched, resp.ID)
+	l.mu.Unlock()
+	if drop {
+		l.discard(resp, c)
+		return nil
+	}
+	return l.Connection.Write(ctx, msg)
+}
+
+// arrived notes a request, and what a notification says about another one.
+func (l *link) arrived(req *jsonrpc.Request) {
+	if req.Method == "notifications/cancelled" {
+		var p struct {
+			ID any `json:"requestId"`
+		}
+		if json.Unmarshal(req.Params, &p) != nil {
+			return
+		}
+		id, err := jsonrpc.MakeID(p.ID)
+		if err != nil {
+			return
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if c := l.calls[id]; c != nil && c.method != "initialize" {
+			c.cancelled = true
+		}
+		return
+	}
+	if !req.IsCall() {
+		return
+	}
+	c := &inflight{method: req.Method}
+	if extra, ok := req.Extra.(*mcp.RequestExtra); ok && extra != nil {
+		c.closeStream = extra.CloseSSEStream
+	}
+	l.mu.Lock()
+	if l.calls[req.ID] == nil { // a second one of the same id is refused, and the first one answered
+		l.calls[req.ID] = c
+	}
+	l.mu.Unlock()
+	if req.Method == "tools/call" {
+		req.Params = carry(req.Params)
+	}
+}
+
+// batch notes calls that arrive in one batch.
+func (l *link) batch(ids []jsonrpc.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range ids {
+		l.batched[id] = true
+	}
+}
+
+// carry makes the params of a tools/call travel through the SDK as its arguments, so that nothing of them is lost.
+func carry(params json.RawMessage) json.RawMessage {
+	m, ok := readObject(params)
+	if !ok {
+		return params
+	}
+	w := object{{"name", json.RawMessage(`""`)}, {"arguments", params}}
+	if meta := m.get("_meta"); meta != nil {
+		w = append(w, member{"_meta", meta})
+	}
+	return w.raw()
+}
+
+// notify sends a notification that belongs to the request of ctx. What cannot be sent is dropped.
+func (l *link) notify(ctx context.Context, ss *mcp.ServerSession, method string, params any) {
+	raw := encode(params)
+	if l.Connection == nil {
+		notifyModern(ctx, ss, method, raw)
+		return
+	}
+	_ = l.Connection.Write(context.WithoutCancel(ctx), &jsonrpc.Request{Method: method, Params: raw}) // nobody is there to be told
+}
+
+// notifyModern sends a notification over a connection of the SDK's own.
+func notifyModern(ctx context.Context, ss *mcp.ServerSession, method string, raw json.RawMessage) {
+	switch method {
+	case "notifications/progress":
+		var p struct {
+			Token           json.RawMessage `json:"progressToken"`
+			Progress, Total float64
+			Message         string
+		}
+		if json.Unmarshal(raw, &p) == nil {
+			_ = ss.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: p.Token, Progress: p.Progress, Total: p.Total, Message: p.Message})
+		}
+	case "notifications/message":
+		var p struct {
+			Level  mcp.LoggingLevel
+			Logger string
+			Data   json.RawMessage
+		}
+		if json.Unmarshal(raw, &p) == nil {
+			_ = ss.Log(ctx, &mcp.LoggingMessageParams{Level: p.Level, Logger: p.Logger, Data: p.Data})
+		}
+	}
+}
+
+// ask puts a request to the client on the stream of the request that at belongs to, and waits for the answer. The error is a
+// *rpcError if the client answered one.
+func (l *link) ask(ctx, at context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	answer := make(chan *jsonrpc.Response, 1)
+	l.mu.Lock()
+	l.asked++
+	key := fmt.Sprintf("ask-%d", l.asked)
+	l.asks[key] = answer
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		delete(l.asks, key)
+		l.mu.Unlock()
+	}()
+	id, err := jsonrpc.MakeID(key)
+	if err != nil {
+		return nil, err
+	}
+	at = context.WithoutCancel(at)
+	if err := l.Connection.Write(at, &jsonrpc.Request{ID: id, Method: method, Params: params}); err != nil {
+		return nil, fmt.Errorf("%s: the client cannot be reached: %w", method, err)
+	}
+	select {
+	case resp := <-answer:
+		if resp.Error != nil {
+			return nil, asError(resp.Error)
+		}
+		return resp.Result, nil
+	case <-l.gone:
+		return nil, fmt.Errorf("%s: the client has gone", method)
+	case <-ctx.Done():
+		p := encode(map[string]any{"requestId": key, "reason": ctx.Err().Error()})
+		_ = l.Connection.Write(at, &jsonrpc.Request{Method: "notifications/cancelled", Params: p})
+		return nil, ctx.Err()
+	}
+}
+
+// answered takes the answer to a request of ask. It reports whether it was one.
+func (l *link) answered(resp *jsonrpc.Response) bool {
+	key, _ := resp.ID.Raw().(string)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	answer, ok := l.asks[key]
+	if ok {
+		delete(l.asks, key)
+		answer <- resp
+	}
+	return ok || strings.HasPrefix(key, "ask-")
+}
+
+// setLevel notes from which level on the client wants log messages.
+func (l *link) setLevel(level string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.level = level
+}
+
+// wants reports whether a legacy client wants log messages of a level.
+func (l *link) wants(level string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	least := l.level
+	if least == "" {
+		least = "info"
+	}
+	return severity(level) >= severity(least)
+}
+
+// severity orders the levels of log messages; unknown ones come first.
+func severity(level string) int {
+	for i, l := range [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"} {
+		if l == level {
+			return i
+		}
+	}
+	return -1
+}
