@@ -49,7 +49,7 @@ func (s *Server) receive(ctx context.Context, method string, req mcp.Request, ne
 		}
 	case "logging/setLevel":
 		if p, ok := req.GetParams().(*mcp.SetLoggingLevelParams); ok && p != nil {
-			if severity(string(p.Level)) < 0 {
+			if _, known := threshold(string(p.Level)); !known {
 				return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "logging/setLevel: there is no level " + strconv.Quote(string(p.Level))}
 			}
 			if l := linkOf(ctx); l != nil {
@@ -118,10 +118,10 @@ func newRequest(ctx context.Context, l *link, ss *mcp.ServerSession, params json
 	} else if p := ss.InitializeParams(); p != nil && p.Capabilities != nil {
 		r.can = legacyCapabilities(p.Capabilities)
 	}
+	if r.era == legacy {
+		r.level = l.logLevel()
+	}
 	r.notify = func(method string, params any) {
-		if r.era == legacy && method == "notifications/message" && !l.wants(levelOf(params)) {
-			return
-		}
 		l.notify(ctx, ss, method, params)
 	}
 	if r.era == legacy && l.canAsk {
@@ -173,13 +173,6 @@ func legacyCapabilities(p *mcp.ClientCapabilities) capabilities {
 		c.form = e.Form != nil || !c.url
 	}
 	return c
-}
-
-// levelOf is the level of a log message.
-func levelOf(params any) string {
-	var p struct{ Level string }
-	_ = json.Unmarshal(encode(params), &p) // no level: it is none that a client asks for
-	return p.Level
 }
 
 // rawResult is a result whose bytes are ours.

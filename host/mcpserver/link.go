@@ -29,7 +29,7 @@ type link struct {
 	batched map[jsonrpc.ID]bool      // of them, those that came in a batch over HTTP: the batch is answered as a whole
 	asks    map[string]chan *jsonrpc.Response
 	asked   int
-	level   string // of logging/setLevel; empty: info
+	level   string // of logging/setLevel; empty: none
 	gone    chan struct{}
 	ended   bool
 }
@@ -265,23 +265,9 @@ func (l *link) setLevel(level string) {
 	l.level = level
 }
 
-// wants reports whether a legacy client wants log messages of a level.
-func (l *link) wants(level string) bool {
+// logLevel is what setLevel was given; empty: nothing.
+func (l *link) logLevel() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	least := l.level
-	if least == "" {
-		least = "info"
-	}
-	return severity(level) >= severity(least)
-}
-
-// severity orders the levels of log messages; unknown ones come first.
-func severity(level string) int {
-	for i, l := range [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"} {
-		if l == level {
-			return i
-		}
-	}
-	return -1
+	return l.level
 }

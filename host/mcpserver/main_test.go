@@ -20,6 +20,10 @@ import (
 // TestMain is the test binary's other life: started by a host, it is a plugin with the tools below.
 func TestMain(m *testing.M) {
 	if os.Getenv(wire.CookieKey) != "" {
+		if kind := os.Getenv("TEST_PLUGIN"); kind != "" {
+			servePlugin(kind)
+			return
+		}
 		pluginsdk.Serve(testTools()...)
 		return
 	}
@@ -73,7 +77,9 @@ type textIn struct {
 }
 
 // answerText says what a question gave.
-func answerText(a pluginsdk.Answer) string { return strings.TrimSpace(a.Action + " " + string(a.Content)) }
+func answerText(a pluginsdk.Answer) string {
+	return strings.TrimSpace(a.Action + " " + string(a.Content))
+}
 
 const nameSchema = `{"title":"user_name","type":"object","properties":{"name":{"type":"string","minLength":2}},"required":["name"]}`
 
@@ -107,13 +113,17 @@ func testTools() []pluginsdk.Definition {
 	return []pluginsdk.Definition{
 		survey, deep, danger, requestContext,
 		tool("echo", func(_ context.Context, _ *pluginsdk.Call, in textIn) (string, error) { return in.Text, nil }),
-		tool("fail", func(context.Context, *pluginsdk.Call, none) (string, error) { return "", errors.New("it cannot be done") }),
+		tool("fail", func(context.Context, *pluginsdk.Call, none) (string, error) {
+			return "", errors.New("it cannot be done")
+		}),
 		tool("trace", func(_ context.Context, c *pluginsdk.Call, _ none) (string, error) { return c.Traceparent(), nil }),
 		tool("name", func(ctx context.Context, c *pluginsdk.Call, _ textIn) (string, error) { return ask(ctx, c, nameSchema) }),
 		tool("password", func(ctx context.Context, c *pluginsdk.Call, _ none) (string, error) {
 			return ask(ctx, c, `{"type":"object","properties":{"dbPassword":{"type":"string"}}}`)
 		}),
-		tool("number", func(ctx context.Context, c *pluginsdk.Call, _ none) (string, error) { return ask(ctx, c, `{"type":"integer","minimum":1}`) }),
+		tool("number", func(ctx context.Context, c *pluginsdk.Call, _ none) (string, error) {
+			return ask(ctx, c, `{"type":"integer","minimum":1}`)
+		}),
 		tool("nested", func(ctx context.Context, c *pluginsdk.Call, _ none) (string, error) {
 			return ask(ctx, c, `{"type":"object","properties":{"a":{"type":"object"}}}`)
 		}),

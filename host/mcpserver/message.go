@@ -11,8 +11,6 @@ const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
 	codeNoMethod       = -32601
-	codeInvalidParams  = -32602
-	codeInternal       = -32603
 	codeHeaderMismatch = -32020
 )
 

@@ -19,32 +19,12 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/pluginsdk"
-	"github.com/toolhost/toolhost/proto/wire"
 )
 
 // patience is how long a test waits for what must happen, on a machine that is loaded.
 const patience = 20 * time.Second
 
-// TestMain is the test binary's other life: started by a host, it is a plugin with the tools of testTools.
-func TestMain(m *testing.M) {
-	if os.Getenv(wire.CookieKey) != "" {
-		servePlugin(os.Getenv("TEST_PLUGIN"))
-		return
-	}
-	os.Exit(runTests(m))
-}
-
-// runTests gives the tests a state directory of their own, in place of the user's.
-func runTests(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "toolhost-mcpserver-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	os.Setenv("XDG_STATE_HOME", dir)
-	return m.Run()
-}
-
+// servePlugin is the test binary as another plugin than that of testTools.
 func servePlugin(kind string) {
 	switch kind {
 	case "growing":
@@ -61,7 +41,7 @@ func servePlugin(kind string) {
 			return r.Set(tools...)
 		})
 	default:
-		pluginsdk.Serve(testTools()...)
+		pluginsdk.Serve(wireTools()...)
 	}
 }
 
@@ -73,10 +53,12 @@ type echoed struct {
 	Text string `json:"text"`
 }
 
-func testTools() []pluginsdk.Definition {
+func wireTools() []pluginsdk.Definition {
 	return []pluginsdk.Definition{
 		testTool("echo", func(_ context.Context, _ *pluginsdk.Call, in echoed) (echoed, error) { return in, nil }),
-		testTool("same", func(_ context.Context, _ *pluginsdk.Call, in json.RawMessage) (json.RawMessage, error) { return in, nil }),
+		testTool("same", func(_ context.Context, _ *pluginsdk.Call, in json.RawMessage) (json.RawMessage, error) {
+			return in, nil
+		}),
 		testTool("fail", func(context.Context, *pluginsdk.Call, struct{}) (string, error) {
 			return "", errors.New("no luck")
 		}),
@@ -124,11 +106,11 @@ func testTools() []pluginsdk.Definition {
 	}
 }
 
-// newHost opens a host with the test binary as its plugins; by default one, with testTools.
+// newHost opens a host with the test binary as its plugins; by default one, with wireTools.
 func newHost(t testing.TB, cfg host.Config, kinds ...string) *host.Host {
 	t.Helper()
 	if len(kinds) == 0 {
-		kinds = []string{"test"}
+		kinds = []string{"wire"}
 	}
 	for _, k := range kinds {
 		cfg.Plugins = append(cfg.Plugins, host.Plugin{Name: k, Path: os.Args[0], Env: []string{"TEST_PLUGIN=" + k, "GORACE=atexit_sleep_ms=0"}})
