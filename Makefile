@@ -16,7 +16,7 @@ FUZZTIME := 10s
 SOAK     := 5m
 GOBUILD  := go build -trimpath
 
-.PHONY: help setup build faults demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean contract mutants requirements soak
+.PHONY: help setup build faults demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean contract mutants requirements soak conformance
 
 help: ## Print this list
 	@echo 'usage: make TARGET'
@@ -75,6 +75,17 @@ soak: ## Load, kill, stop, replace, break and fill plugins; SOAK=5m is the time 
 	$(GOBUILD) -ldflags='-s -w' -o bin/soak/toolplugin-soak ./internal/soak/plugin
 	$(GOBUILD) -o bin/soak/soak ./internal/soak
 	bin/soak/soak -time $(SOAK) $(if $(SEED),-seed $(SEED)) $(PHASES)
+
+# The suite and the Node that it runs on are npm packages; --prefer-offline asks the registry for what npm's cache has not.
+conformance: build tools/mcp/node_modules/.stamp ## Run the official MCP conformance suite on both sides (Linux on x64; needs npm)
+	$(GOBUILD) -ldflags=-s -o bin/conformance/plugins/toolplugin-conformance ./internal/conformance/plugin
+	$(GOBUILD) -ldflags=-s -o bin/conformance/client ./internal/conformance/client
+	$(GOBUILD) -o bin/conformance/conformance ./internal/conformance
+	bin/conformance/conformance
+
+tools/mcp/node_modules/.stamp: tools/mcp/package-lock.json
+	npm --prefix tools/mcp ci --ignore-scripts --no-audit --no-fund --prefer-offline
+	@touch $@
 
 lint: lint-go lint-proto lint-mod ## Check format, vet, staticcheck, proto rules, generated code, go.mod
 

@@ -48,6 +48,10 @@ var imports = map[string][]string{
 	"examples/plugin":      {"pluginsdk"},
 	"internal/faults":      {"pluginsdk", "proto/wire", "proto/toolplugin"},
 	"internal":             {"host/config", "host", "pluginsdk", "pluginsdk/plugintest"},
+
+	"internal/conformance":        {},
+	"internal/conformance/client": {"host"},
+	"internal/conformance/plugin": {"pluginsdk"},
 }
 
 // planned are the parts that have their place in the graph before they have code. A part that is there must not be planned.
