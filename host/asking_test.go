@@ -156,6 +156,34 @@ func TestQuestionKinds(t *testing.T) {
 	}
 }
 
+// A plugin that knows no kinds asks forms; a kind that this host does not know, or parameters that are no JSON object, are declined
+// and reach nobody; and how many are asked at once is no more than can be.
+func TestQuestionKinds_OfOtherVersions(t *testing.T) {
+	h := open(t, host.Config{}, wired("asking", "asks"))
+	var mu sync.Mutex
+	asked := map[string]host.Question{}
+	res, err := h.Call(t.Context(), host.Call{Tool: "do", Elicit: func(_ context.Context, q host.Question) (host.Answer, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked[q.Message] = q
+		return host.Answer{Action: "accept", Content: json.RawMessage(`{}`)}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const accept, decline = "ANSWER_ACTION_ACCEPT", "ANSWER_ACTION_DECLINE"
+	if want := fmt.Sprintf(`"1 %s, 2 %s, 3 %s, 4 %s, 5 %s"`, accept, decline, decline, decline, accept); string(res.Output) != want {
+		t.Errorf("got %s, want %s", res.Output, want)
+	}
+	want := map[string]host.Question{
+		"old":     {Message: "old"},
+		"a crowd": {Message: "a crowd", Kind: host.QuestionRoots, Together: 16},
+	}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // b52: the call's time stands still while any question is open, of whatever kind and however many, and runs on afterwards.
 func TestB52_TimeStandsForEveryKindAndSeveral(t *testing.T) {
 	const limit = 500 * time.Millisecond

@@ -358,7 +358,7 @@ func fullTool() pluginsdk.Definition {
 	t.Strict = &no
 	t.ProviderOptions = raw(`{"acme":{"cache":true}}`)
 	t.InputExamples = []raw{raw(`{"text":"an example"}`)}
-	t.MCP = pluginsdk.MCP{Annotations: &pluginsdk.Annotations{Title: "Whole", ReadOnly: &yes, OpenWorld: &no}, Meta: raw(`{"x":1}`), Icons: raw(`[{"src":"https://example.com/i.png"}]`)}
+	t.MCP = pluginsdk.MCP{Annotations: &pluginsdk.Annotations{Title: "Whole", ReadOnly: &yes, OpenWorld: &no}, Meta: raw(`{"x":1}`), Icons: raw(`[{"src":"https://example.com/i.png"}]`), Extra: raw(`{"execution":{"taskSupport":"optional"}}`)}
 	t.Background = raw(`{"enabled":true}`)
 	t.Timeout, t.MaxConcurrency, t.OutputMode = 5*time.Second, 3, pluginsdk.OutputWarn
 	t.RequireApproval = true

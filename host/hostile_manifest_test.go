@@ -41,6 +41,12 @@ func TestT9_T18_HostileDefinitions(t *testing.T) {
 		{name: "description over it", change: func(t *pb.Tool) { t.Description = strings.Repeat("x", 8<<10+1) }, reason: "a description of 8193 bytes; the limit is 8192"},
 		{name: "icons at the limit", change: func(t *pb.Tool) { t.Icons = icons(32 << 10) }},
 		{name: "icons over it", change: func(t *pb.Tool) { t.Icons = icons(32<<10 + 1) }, reason: "icons of 32769 bytes; the limit is 32768"},
+		{name: "further members at the limit", change: func(t *pb.Tool) { t.Extra = []byte(`{"x":"` + strings.Repeat("x", 32<<10-8) + `"}`) }},
+		{name: "further members over it", change: func(t *pb.Tool) { t.Extra = []byte(`{"x":"` + strings.Repeat("x", 32<<10-7) + `"}`) }, reason: "further members of 32769 bytes; the limit is 32768"},
+		{name: "further members that are no object", change: func(t *pb.Tool) { t.Extra = []byte(`[{}]`) }, reason: "extra: expected JSON that begins with {"},
+		{name: "further members that are no JSON", change: func(t *pb.Tool) { t.Extra = []byte(`{"x":`) }, reason: "extra: "},
+		{name: "a schema among the further members", change: func(t *pb.Tool) { t.Extra = []byte(`{"input\u0053chema":{}}`) }, reason: "extra: inputSchema has a field of its own"},
+		{name: "hidden in a further member", change: func(t *pb.Tool) { t.Extra = []byte(`{"x":"a\u200b"}`) }, reason: "extra/x: a character that nobody sees"},
 		{name: "schema over its limit", change: func(t *pb.Tool) { t.InputSchema = []byte(`{"title":"` + strings.Repeat("x", 257<<10) + `"}`) }, reason: "inputSchema: "},
 		{name: "no description", change: func(t *pb.Tool) { t.Description = " \n" }, reason: "no description"},
 

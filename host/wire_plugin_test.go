@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,6 +33,8 @@ type wirePlugin struct {
 	evil string // what it does wrong; empty: nothing
 	arg  string // what stands after the second colon
 	conn net.Conn
+
+	answered []string // of one that asks: the answers so far
 }
 
 // wired is this test binary as such a plugin.
@@ -261,6 +264,12 @@ func (p *wirePlugin) answer(f *pb.Frame, send func(uint64, ...*pb.Frame) error) 
 		fmt.Fprintln(os.Stderr, "drain within", time.Duration(b.Drain.GetDeadlineNs()))
 	case *pb.Frame_Open:
 		return p.call(f.GetCall(), send)
+	case *pb.Frame_Answer:
+		p.answered = append(p.answered, fmt.Sprint(b.Answer.GetId(), " ", b.Answer.GetAction()))
+		if len(p.answered) == len(strangeQuestions()) {
+			slices.Sort(p.answered)
+			return send(f.GetCall(), &pb.Frame{Body: &pb.Frame_Output{Output: &pb.Output{Output: fmt.Appendf(nil, "%q", strings.Join(p.answered, ", ")), Closed: true}}})
+		}
 	}
 	return nil
 }
@@ -286,8 +295,26 @@ func (p *wirePlugin) call(id uint64, send func(uint64, ...*pb.Frame) error) erro
 	case "message": // arg: bytes of one gRPC message
 		n, _ := strconv.Atoi(p.arg)
 		return send(id, &pb.Frame{Body: &pb.Frame_Output{Output: &pb.Output{Output: make([]byte, n), Closed: true}}})
+	case "asks":
+		var frames []*pb.Frame
+		for i, q := range strangeQuestions() {
+			q.Id = uint32(i + 1)
+			frames = append(frames, &pb.Frame{Body: &pb.Frame_Question{Question: q}})
+		}
+		return send(id, frames...)
 	case "breaks": // the connection, and lives
 		return p.conn.Close()
 	}
 	return send(id, &pb.Frame{Body: &pb.Frame_Output{Output: &pb.Output{Output: fmt.Appendf(nil, "%d", os.Getpid()), Closed: true}}})
+}
+
+// strangeQuestions are those of a plugin that is older than kinds, newer than this host, or wrong.
+func strangeQuestions() []*pb.Question {
+	return []*pb.Question{
+		{Message: "old"},
+		{Message: "newer", Kind: 99},
+		{Message: "wrong", Kind: pb.QuestionKind_QUESTION_KIND_SAMPLING, Params: []byte(`[1]`)},
+		{Message: "broken", Kind: pb.QuestionKind_QUESTION_KIND_ROOTS, Params: []byte(`{"a":`)},
+		{Message: "a crowd", Kind: pb.QuestionKind_QUESTION_KIND_ROOTS, Together: 1 << 31},
+	}
 }

@@ -310,6 +310,17 @@ func TestE5_ZeroCall(t *testing.T) {
 	if a, err := c.Elicit(ctx, Question{}); err != nil || a.Action != "decline" {
 		t.Errorf("Elicit: %v, %v", a, err)
 	}
+	for what, ask := range map[string]func() (Answer, error){
+		"Sample": func() (Answer, error) { return c.Sample(ctx, json.RawMessage(`{}`)) },
+		"Roots":  func() (Answer, error) { return c.Roots(ctx) },
+	} {
+		if a, err := ask(); err != nil || a.Action != "decline" {
+			t.Errorf("%s: %v, %v", what, a, err)
+		}
+	}
+	if c.Traceparent() != "" || c.Tracestate() != "" {
+		t.Error("a trace")
+	}
 	if resumed, err := c.Resume(nil); resumed || err != nil {
 		t.Errorf("Resume: %v, %v", resumed, err)
 	}

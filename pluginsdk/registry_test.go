@@ -24,7 +24,7 @@ func TestT1_EveryFieldIsInTheManifest(t *testing.T) {
 		Execute:     func(context.Context, *Call, city) (string, error) { return "", nil },
 		InputSchema: raw(`{"type":"object"}`), SuspendSchema: raw(`{"a":1}`), ResumeSchema: raw(`{"b":1}`), RequestContextSchema: raw(`{"c":1}`),
 		Strict: &no, ProviderOptions: raw(`{"p":{}}`), InputExamples: []city{{"Rome"}},
-		MCP:        MCP{Annotations: &Annotations{Title: "at", ReadOnly: &yes}, Meta: raw(`{"m":1}`), Icons: raw(`[]`)},
+		MCP:        MCP{Annotations: &Annotations{Title: "at", ReadOnly: &yes}, Meta: raw(`{"m":1}`), Icons: raw(`[]`), Extra: raw(`{"execution":{}}`)},
 		Background: raw(`{"enabled":true}`), Timeout: 1500 * time.Microsecond, MaxConcurrency: 3, OutputMode: OutputWarn,
 		Idempotent: true, WantsMessages: true, NoRepairs: []string{"null"}, RequireApproval: true,
 		NeedsApproval: func(context.Context, *Call, city) (bool, error) { return true, nil },
@@ -49,7 +49,7 @@ func TestT1_EveryFieldIsInTheManifest(t *testing.T) {
 		InputSchema: raw(`{"type":"object"}`), OutputSchema: raw(`{"type":"string"}`),
 		SuspendSchema: raw(`{"a":1}`), ResumeSchema: raw(`{"b":1}`), RequestContextSchema: raw(`{"c":1}`),
 		Strict: &no, ProviderOptions: raw(`{"p":{}}`), InputExamples: [][]byte{raw(`{"city":"Rome"}`)},
-		Annotations: &pb.Annotations{Title: "at", ReadOnlyHint: &yes}, Meta: raw(`{"m":1}`), Icons: raw(`[]`),
+		Annotations: &pb.Annotations{Title: "at", ReadOnlyHint: &yes}, Meta: raw(`{"m":1}`), Icons: raw(`[]`), Extra: raw(`{"execution":{}}`),
 		Background: raw(`{"enabled":true}`), TimeoutMs: 2, MaxConcurrency: 3, OutputMode: pb.OutputMode_OUTPUT_MODE_WARN,
 		RequireApproval: true, WantsMessages: true, Idempotent: true, NoRepairs: []string{"null"},
 		Callbacks: []pb.Callback{1, 2, 3, 4, 5, 6, 7},
@@ -100,6 +100,8 @@ func TestBadToolsDoNotTakeTheirSiblings(t *testing.T) {
 		tool("provider", func(t *Tool[nothing, any]) { t.ProviderOptions = json.RawMessage(`{"a":{},"b/c":1}`) }),
 		tool("repair", func(t *Tool[nothing, any]) { t.NoRepairs = []string{"null", "spelling"} }),
 		tool("icons", func(t *Tool[nothing, any]) { t.MCP.Icons = json.RawMessage(`{}`) }),
+		tool("extra", func(t *Tool[nothing, any]) { t.MCP.Extra = json.RawMessage(`[]`) }),
+		tool("own", func(t *Tool[nothing, any]) { t.MCP.Extra = json.RawMessage(`{"x":1,"inputSchema":{}}`) }),
 		tool("timeout", func(t *Tool[nothing, any]) { t.Timeout = -1 }),
 		tool("mode", func(t *Tool[nothing, any]) { t.OutputMode = 7 }),
 		(*Tool[nothing, any])(nil),
@@ -114,7 +116,7 @@ func TestBadToolsDoNotTakeTheirSiblings(t *testing.T) {
 		"func: input schema: at /F: type func() has no JSON form", "scalar: input schema: type string: an input is a JSON object",
 		"chan-out: output schema: at /C/*: type chan int", "good: field ID: another tool has it already", "no spaces: field ID", ": field ID",
 		"no-execute: field Execute: missing", "no-description: field Description: missing", "schema: input schema: no JSON", "schema-array: field ResumeSchema: a JSON Schema",
-		"options: field ProviderOptions: no JSON object", "provider: field ProviderOptions: at /b~1c: no JSON object", `repair: field NoRepairs: no kind of repair is called "spelling"`, "icons: field MCP.Icons", "timeout: field Timeout", "mode: field OutputMode", ": panic in the definition", ": the definition is nil",
+		"options: field ProviderOptions: no JSON object", "provider: field ProviderOptions: at /b~1c: no JSON object", `repair: field NoRepairs: no kind of repair is called "spelling"`, "icons: field MCP.Icons", "extra: field MCP.Extra: no JSON object", "own: field MCP.Extra: inputSchema has a field of its own", "timeout: field Timeout", "mode: field OutputMode", ": panic in the definition", ": the definition is nil",
 	}
 	if len(m.GetBadTools()) != len(want) {
 		t.Fatalf("bad tools = %v", m.GetBadTools())

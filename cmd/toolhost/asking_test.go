@@ -158,7 +158,7 @@ func fullTool() pluginsdk.Definition {
 		ProviderOptions: []byte(`{"anthropic":{"cache":true}}`), InputExamples: []fileIn{{File: "x"}}, Background: []byte(`{"enabled":true}`),
 		MCP: pluginsdk.MCP{
 			Annotations: &pluginsdk.Annotations{Title: "MCP full", Destructive: &yes, OpenWorld: &no},
-			Meta:        []byte(`{"a":1}`), Icons: []byte(`[{"src":"data:,x"}]`),
+			Meta:        []byte(`{"a":1}`), Icons: []byte(`[{"src":"data:,x"}]`), Extra: []byte(`{"execution":{"taskSupport":"optional"}}`),
 		},
 		Timeout: 90 * time.Second, MaxConcurrency: 3, OutputMode: pluginsdk.OutputWarn, Idempotent: true, WantsMessages: true,
 		NoRepairs: []string{"number"}, RequireApproval: true,

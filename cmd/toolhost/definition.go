@@ -183,7 +183,7 @@ func members(v any) ([]member, error) {
 
 // headings are those members whose names do not say enough.
 var headings = map[string]string{
-	"requestContextSchema": "context schema", "inputExamples": "examples", "_meta": "MCP _meta", "badTools": "refused tools",
+	"requestContextSchema": "context schema", "inputExamples": "examples", "_meta": "MCP _meta", "extra": "MCP extra", "badTools": "refused tools",
 	"noRepairs": "repairs that are off",
 }
 

@@ -44,3 +44,55 @@ func TestC9_SpansOfHostAndAuthorAreOneTrace(t *testing.T) {
 		t.Errorf("attributes %v", spans[1].Attributes)
 	}
 }
+
+// T38, OB-1: where the caller's context has no span, the call's span is below the trace context that the caller gave, sampled as
+// that is, and the plugin sees the span and the tracestate; where it has one, that counts. Baggage does not travel.
+func TestT38_RemoteParent(t *testing.T) {
+	const parent, state = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "vendor=a"
+	recorded := tracetest.NewInMemoryExporter()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(recorded))
+	var traceparent, tracestate string
+	tool := pluginsdk.Tool[struct{}, string]{ID: "spanned", Description: "sees a trace", Execute: func(_ context.Context, c *pluginsdk.Call, _ struct{}) (string, error) {
+		traceparent, tracestate = c.Traceparent(), c.Tracestate()
+		return "ok", nil
+	}}
+	h := plugintest.Config{Tracer: oteltrace.New(provider)}.Open(t, tool)
+	own, outer := provider.Tracer("test").Start(t.Context(), "outer")
+	outer.End()
+	for _, tt := range []struct {
+		name                 string
+		ctx                  context.Context
+		parent               string
+		trace, above, tstate string
+	}{
+		{"remote", t.Context(), parent, parent[3:35], parent[36:52], state},
+		{"own", own, parent, outer.SpanContext().TraceID().String(), outer.SpanContext().SpanID().String(), ""},
+		{"unsampled", t.Context(), parent[:53] + "00", parent[3:35], "", state},
+		{"none", t.Context(), "", "", "0000000000000000", ""},
+		{"broken", t.Context(), "00-x", "", "0000000000000000", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			recorded.Reset()
+			if _, err := h.Call(tt.ctx, host.Call{Tool: "spanned", Traceparent: tt.parent, Tracestate: state}); err != nil {
+				t.Fatal(err)
+			}
+			spans := recorded.GetSpans()
+			if tt.above == "" {
+				if len(spans) != 0 || traceparent[3:35] != tt.trace || traceparent[53:] != "00" {
+					t.Errorf("not sampled: %v, the plugin sees %s", spans, traceparent)
+				}
+				return
+			}
+			if len(spans) != 1 || spans[0].Parent.SpanID().String() != tt.above {
+				t.Fatalf("got %+v", spans)
+			}
+			id := spans[0].SpanContext
+			if tt.trace != "" && id.TraceID().String() != tt.trace {
+				t.Errorf("trace %s, want %s", id.TraceID(), tt.trace)
+			}
+			if want := "00-" + id.TraceID().String() + "-" + id.SpanID().String() + "-01"; traceparent != want || tracestate != tt.tstate {
+				t.Errorf("the plugin sees %s %q, want %s %q", traceparent, tracestate, want, tt.tstate)
+			}
+		})
+	}
+}
