@@ -99,8 +99,12 @@ func contextKeys(schema json.RawMessage) []string {
 	return keys
 }
 
-func pluginDefinition(p host.PluginStatus) definition {
-	pid, next, restarts := "", "", ""
+// pluginDefinition is a plugin's; server is what it imports, or nil.
+func pluginDefinition(p host.PluginStatus, server *serverInfo) definition {
+	pid, next, restarts, imports, env := "", "", "", "", ""
+	if server != nil {
+		imports, env = server.String(), words(slices.Concat(server.Env, server.Headers))
+	}
 	if p.PID > 0 {
 		pid = fmt.Sprint(p.PID)
 	}
@@ -111,13 +115,16 @@ func pluginDefinition(p host.PluginStatus) definition {
 		next = p.NextStart.String()
 	}
 	return definition{
-		value: p,
+		value: struct {
+			host.PluginStatus
+			Server *serverInfo `json:"server,omitempty"`
+		}{p, server},
 		lines: [][2]string{
-			{"name", p.Name}, {"path", p.Path}, {"state", string(p.State)}, {"pid", pid}, {"SDK", p.SDK}, {"version", p.Version},
+			{"name", p.Name}, {"MCP server", imports}, {"with", env}, {"path", p.Path}, {"state", string(p.State)}, {"pid", pid}, {"SDK", p.SDK}, {"version", p.Version},
 			{"tools", strings.Join(p.Tools, ", ")}, {"restarts", restarts}, {"error", p.Error}, {"next start", next},
 			{"uncovered", strings.Join(p.Uncovered, ", ")},
 		},
-		said: []string{"name", "path", "state", "pid", "sdk", "version", "tools", "restarts", "error", "nextStart", "uncovered"},
+		said: []string{"name", "server", "path", "state", "pid", "sdk", "version", "tools", "restarts", "error", "nextStart", "uncovered"},
 	}
 }
 

@@ -36,7 +36,7 @@ name that no tool has shows the plugin of that name; plugin:NAME always does.`,
 			case isTool:
 				return a.describe(toolDefinition(tool))
 			case isPlugin && !schema:
-				return a.describe(pluginDefinition(plugin))
+				return a.describe(pluginDefinition(plugin, a.serverOf(plugin.Name)))
 			}
 			missing := h.NotFound(args[0])
 			missing.Op = "describe"

@@ -115,7 +115,7 @@ func (a *app) examine() ([]finding, error) {
 	list = append(list, machine()...)
 	list = append(list, a.terminals(), privateDir("state directory", p.state))
 	f, cfg := a.checkConfig(p)
-	list = append(list, f)
+	list = append(append(list, f), a.importer()...)
 	for _, dir := range p.plugins {
 		list = append(list, pluginDir(dir, p.dirsNamed))
 	}
@@ -124,6 +124,9 @@ func (a *app) examine() ([]finding, error) {
 		f := finding{Name: "plugin " + plugin.Name, State: fine, Detail: plugin.Path}
 		if plugin.Build != nil {
 			f.Detail += fmt.Sprintf(" (%s %s)", plugin.Build.Module, plugin.Build.Version)
+		}
+		if s := a.serverOf(plugin.Name); s != nil {
+			f.Detail = "MCP server " + s.String()
 		}
 		if plugin.Error != "" {
 			f.State, f.Detail = broken, plugin.Path+": "+plugin.Error

@@ -83,14 +83,10 @@ type importOffer struct {
 
 // serverOffer is one server, without the values of what may be secret.
 type serverOffer struct {
-	Name    string   `json:"name"`
-	From    string   `json:"from"`              // as the client names it
-	Command []string `json:"command,omitempty"` // what would be started
-	Cwd     string   `json:"cwd,omitempty"`
-	Env     []string `json:"env,omitempty"` // names
-	URL     string   `json:"url,omitempty"`
-	Headers []string `json:"headers,omitempty"` // names
-	Notes   []string `json:"notes,omitempty"`
+	Name string `json:"name"`
+	From string `json:"from"` // as the client names it
+	serverInfo
+	Notes []string `json:"notes,omitempty"`
 }
 
 // importAll takes the servers of those names over, or all if there are none.
@@ -124,11 +120,9 @@ func (c *clientFile) importAll(names []string) (*importOffer, error) {
 
 func (o *importOffer) add(in *imported) {
 	e := in.Entry
-	s := serverOffer{
-		Name: e.Name, From: in.From, Cwd: e.Cwd, URL: e.URL, Env: slices.Sorted(maps.Keys(e.Env)), Headers: slices.Sorted(maps.Keys(e.Headers)), Notes: in.Notes,
-	}
+	info := newServerInfo(config.Server{Command: e.Command, Args: e.Args, Cwd: e.Cwd, Env: e.Env, URL: e.URL, Headers: e.Headers})
+	s := serverOffer{Name: e.Name, From: in.From, serverInfo: info, Notes: in.Notes}
 	if e.Command != "" {
-		s.Command = append([]string{e.Command}, e.Args...)
 		if bad, ok := errors.AsType[*host.PlaceError](host.CheckPlace(e.Command)); ok {
 			s.Notes = append(s.Notes, "it would not be started: "+bad.Error())
 		}
@@ -175,15 +169,10 @@ func (a *app) showImport(o *importOffer) {
 		return
 	}
 	var b strings.Builder
-	list := func(name string, words []string) {
-		if len(words) == 0 {
-			return
+	list := func(name string, all []string) {
+		if len(all) > 0 {
+			fmt.Fprintf(&b, "  %-8s %s\n", name, words(all))
 		}
-		quoted := make([]string, len(words))
-		for i, w := range words {
-			quoted[i] = word(w)
-		}
-		fmt.Fprintf(&b, "  %-8s %s\n", name, strings.Join(quoted, " "))
 	}
 	one := func(name, value string) {
 		if value != "" {

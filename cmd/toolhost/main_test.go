@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 		"toolplugin-veiled":   func() { exitAtOnce(); pluginsdk.Serve(veiledTool("veiled", false), veiledTool("veiledf", true)) },
 		"toolplugin-hostile":  func() { exitAtOnce(); hostilePlugin() },
 		"toolplugin-evil":     func() { exitAtOnce(); evilPlugin() },
+		"toolplugin-mcp":      func() { exitAtOnce(); importerPlugin() },
 		"toolplugin-poisoned": func() { exitAtOnce(); poisonedPlugin() },
 		"toolplugin-crashing": func() { fmt.Fprintln(os.Stderr, "no licence"); os.Exit(3) },
 	})

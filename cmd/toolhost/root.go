@@ -85,7 +85,7 @@ func (a *app) root() *cobra.Command {
 	f.Bool("unsafe-terminal", false, // read by run, before there is a command
 		"write control characters to a terminal as they are")
 	cmd.AddCommand(a.listCommand(), a.describeCommand(), a.callCommand(), a.resumeCommand(), a.pendingCommand(),
-		a.importCommand(), a.newCommand(), a.statusCommand(), a.policyCommand(), a.lintCommand(), a.trustCommand(), a.lockCommand(), a.doctorCommand(), a.versionCommand())
+		a.mcpCommand(), a.importCommand(), a.newCommand(), a.statusCommand(), a.policyCommand(), a.lintCommand(), a.trustCommand(), a.lockCommand(), a.doctorCommand(), a.versionCommand())
 	return cmd
 }
 

@@ -29,6 +29,7 @@ type pluginFile struct {
 	Size   int64      `json:"size,omitempty"`
 	Build  *buildInfo `json:"build,omitempty"` // nil if it is no Go program
 
+	Server     *serverInfo      `json:"server,omitempty"`     // that it imports; nil: none
 	Manifest   *manifestInfo    `json:"manifest,omitempty"`   // nil: it is not known what tools it has
 	Quarantine *host.Quarantine `json:"quarantine,omitempty"` // why it is not started
 	Lock       string           `json:"lock,omitempty"`       // "ok", "differs" or "missing"; empty: there is no lock file
@@ -119,6 +120,7 @@ func (a *app) statusReport(ctx context.Context, p places, cfg host.Config) (stat
 	defer a.closeHost(h)
 	for i := range r.Plugins {
 		f := &r.Plugins[i]
+		f.Server = a.serverOf(f.Name)
 		if s, ok := findPlugin(h, f.Name); ok && f.State != stateRefused {
 			f.State, f.Manifest = string(s.State), manifestOf(s)
 		}
@@ -200,6 +202,9 @@ func (a *app) pluginTable(plugins []pluginFile) error {
 		version, manifest, what := "", "", p.Path
 		if p.Build != nil {
 			version = p.Build.Version
+		}
+		if p.Server != nil {
+			what = p.Server.String() // the program is the same for all of them
 		}
 		if m := p.Manifest; m != nil {
 			manifest = m.text(time.Now())

@@ -118,6 +118,17 @@ func newOffer(c *content) offer {
 		for _, p := range c.File.Plugins {
 			add(p, configName)
 		}
+		for _, s := range c.File.Servers {
+			p, info := s.Plugin(""), newServerInfo(s)
+			add(p, configName)
+			at := &o.Starts[len(o.Starts)-1]
+			if at.Env = info.Env; at.Env == nil {
+				at.Env = []string{}
+			}
+			if at.Command = info.Command; at.Command == nil {
+				at.Command = []string{info.URL}
+			}
+		}
 	}
 	for _, p := range c.Plugins {
 		add(p, "directory")
@@ -136,11 +147,7 @@ func (o offer) text() string {
 		b.WriteString("  would start, when their tools are needed\n")
 	}
 	for _, s := range o.Starts {
-		words := make([]string, len(s.Command))
-		for i, w := range s.Command {
-			words[i] = word(w)
-		}
-		fmt.Fprintf(&b, "    %s: %s\n", word(s.Name), strings.Join(words, " "))
+		fmt.Fprintf(&b, "    %s: %s\n", word(s.Name), words(s.Command))
 		fmt.Fprintf(&b, "      sandbox %s", s.Sandbox)
 		if len(s.Env) > 0 {
 			fmt.Fprintf(&b, "; sets %s", word(strings.Join(s.Env, " ")))

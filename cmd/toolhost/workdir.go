@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -77,16 +78,8 @@ func (c *content) readConfig() error {
 	}
 	for i := range c.File.Plugins {
 		p := &c.File.Plugins[i]
-		for _, arg := range p.Args {
-			_, value, _ := strings.Cut(arg, "=") // such as --script=./main.py
-			for _, name := range []string{arg, value} {
-				if name != "" && !filepath.IsAbs(name) {
-					name = filepath.Join(c.Dir, name)
-				}
-				if _, err := c.addBelow(name); err != nil {
-					return err
-				}
-			}
+		if err := c.addArgs(c.Dir, p.Args); err != nil {
+			return err
 		}
 		hash, err := c.addBelow(p.Path)
 		if err != nil {
@@ -94,6 +87,30 @@ func (c *content) readConfig() error {
 		}
 		if p.SHA256 == "" {
 			p.SHA256 = hash
+		}
+	}
+	for _, s := range c.File.Servers {
+		if _, err := c.addBelow(s.Command); err != nil {
+			return err
+		}
+		if err := c.addArgs(cmp.Or(s.Cwd, c.Dir), s.Args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addArgs adds the files that arguments name.
+func (c *content) addArgs(cwd string, args []string) error {
+	for _, arg := range args {
+		_, value, _ := strings.Cut(arg, "=") // such as --script=./main.py
+		for _, name := range []string{arg, value} {
+			if name != "" && !filepath.IsAbs(name) {
+				name = filepath.Join(cwd, name)
+			}
+			if _, err := c.addBelow(name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
