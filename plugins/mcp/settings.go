@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/toolhost/toolhost/pluginsdk"
 )
 
 // settings are one block of what people have as mcpServers: a command, or a URL.
@@ -23,7 +21,7 @@ type settings struct {
 	Timeout string            `json:"timeout,omitempty" jsonschema_description:"How long connecting and listing may take, such as 20s. If left out, 60s; and a host that does not know the tools yet waits 5s for them."`
 
 	// What the operator says of the server's tools, whatever the server says.
-	Output     string   `json:"output,omitempty" jsonschema:"enum=reject,enum=warn,enum=off" jsonschema_description:"What becomes of a result that breaks the tool's output schema, or has no structuredContent although there is one. If left out, reject."`
+	Output     string   `json:"output,omitempty" jsonschema:"enum=reject,enum=off" jsonschema_description:"What becomes of a result that breaks the tool's output schema, or has no structuredContent although there is one: reject, which is the default, fails the call; off takes the tools as if they had no output schemas."`
 	Idempotent []string `json:"idempotent,omitempty" jsonschema_description:"Names of tools, as the server has them, that may be called again when it is not known whether a call did anything."`
 }
 
@@ -71,8 +69,8 @@ func (s settings) check() error {
 			return fault("timeout", "%q is no positive duration such as 20s", s.Timeout)
 		}
 	}
-	if _, err := s.outputMode(); err != nil {
-		return fault("output", "%v", err)
+	if s.Output != "" && s.Output != "reject" && s.Output != "off" {
+		return fault("output", "%q: want reject or off", s.Output)
 	}
 	return nil
 }
@@ -140,18 +138,6 @@ func (s settings) patience() time.Duration {
 		return defaultPatience
 	}
 	return s.timeout()
-}
-
-func (s settings) outputMode() (pluginsdk.OutputMode, error) {
-	switch s.Output {
-	case "", "reject":
-		return pluginsdk.OutputReject, nil
-	case "warn":
-		return pluginsdk.OutputWarn, nil
-	case "off":
-		return pluginsdk.OutputOff, nil
-	}
-	return 0, fmt.Errorf("%q: want reject, warn or off", s.Output)
 }
 
 // place is where the server is, for messages: the command or the URL, without what may be secret.

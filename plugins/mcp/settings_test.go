@@ -12,7 +12,7 @@ import (
 func TestSettings(t *testing.T) {
 	for _, tt := range []struct{ settings, err string }{
 		{`{"command":"npx","args":["-y","x"],"env":{"KEY":"k"},"cwd":"/tmp"}`, ""},
-		{`{"command":"x","type":"stdio","era":"legacy","timeout":"2s","output":"warn","idempotent":["a"]}`, ""},
+		{`{"command":"x","type":"stdio","era":"legacy","timeout":"2s","output":"off","idempotent":["a"]}`, ""},
 		{`{"url":"https://example.com/mcp?x=1","headers":{"Authorization":"Bearer k"}}`, ""},
 		{`{"url":"http://localhost:1/mcp","type":"http"}`, ""},
 		{`{"url":"http://localhost:1/mcp","type":"streamable-http","era":"auto"}`, ""},

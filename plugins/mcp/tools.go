@@ -192,14 +192,16 @@ func (t *tools) define(raws []json.RawMessage) (definitions []pluginsdk.Definiti
 
 // tool makes one of them.
 func (t *tools) tool(id string, d definition) pluginsdk.Definition {
-	mode, _ := t.settings.outputMode() // it was checked
+	if t.settings.Output == "off" {
+		d.output = nil
+	}
 	repeat := slices.Contains(t.settings.Idempotent, d.name)
 	call := caller{
 		remote: t.remote, place: t.settings.place(), name: d.name, repeat: repeat,
-		structured: d.output != nil && mode == pluginsdk.OutputReject,
+		structured: d.output != nil,
 	}
 	return pluginsdk.Tool[json.RawMessage, any]{
-		ID: id, Title: d.title, Description: d.text(), InputSchema: d.input, OutputSchema: d.output, OutputMode: mode,
+		ID: id, Title: d.title, Description: d.text(), InputSchema: d.input, OutputSchema: d.output,
 		MCP: d.mcp, Idempotent: repeat, Execute: call.execute, ToModelOutput: toModelOutput,
 	}
 }
