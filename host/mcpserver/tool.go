@@ -67,7 +67,7 @@ func project(t host.Tool, name string, e era, p Profile) (json.RawMessage, []rem
 	if kind(t.Meta) == '{' {
 		o.set("_meta", compact(t.Meta))
 	}
-	list = append(list, o.addExtra(extraOf(t))...)
+	list = append(list, o.addExtra(t.Extra)...)
 	return o.raw(), list
 }
 
@@ -272,5 +272,3 @@ func validExecution(raw json.RawMessage) bool {
 
 // equalJSON reports whether two texts are the same but for white space between tokens.
 func equalJSON(a, b json.RawMessage) bool { return bytes.Equal(compact(a), compact(b)) }
-
-func extraOf(host.Tool) json.RawMessage { return nil }
