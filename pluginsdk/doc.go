@@ -33,6 +33,13 @@
 // A field is required unless its tag says omitempty or omitzero, or it is a
 // pointer. Names that are not listed are refused.
 //
+// # Questions
+//
+// A tool that runs may ask its caller: a form for a person with [Call.Elicit], several questions at once with
+// [Call.ElicitAll], a message of the caller's model with [Call.Sample], its roots with [Call.Roots]. The call's time stands
+// still meanwhile. A caller that cannot answer declines, and the tool decides what that means. A question whose
+// answer may take days is a suspension: [Call.Suspend].
+//
 // # Processes
 //
 // Many calls run at once in one process, each in a goroutine of its own. A panic

@@ -62,6 +62,11 @@ func (a *app) openScanning(ctx context.Context) (*host.Host, error) {
 	if cfg.Definitions == host.DefinitionsOff {
 		cfg.Definitions = host.DefinitionsWarn
 	}
+	for i, p := range cfg.Plugins {
+		if p.Definitions != nil && *p.Definitions == host.DefinitionsOff {
+			cfg.Plugins[i].Definitions = nil
+		}
+	}
 	return host.Open(ctx, cfg)
 }
 

@@ -7,6 +7,8 @@
 //		...
 //	}
 //
+// What a tool asks while it runs goes to host.Call.Elicit, and what it logs to host.Call.Log.
+//
 // [Conform] runs the checks of a built plugin that toolhost doctor BINARY runs: noise, crashes, huge inputs,
 // cancelling, stopping, leaks.
 //

@@ -1,10 +1,12 @@
 package plugintest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +68,34 @@ func greet() pluginsdk.Definition {
 
 // self is this binary as the plugin.
 var self = plugintest.Config{Args: []string{pluginArg}, Env: []string{"GORACE=atexit_sleep_ms=0"}}
+
+// A test of an author's answers what its tool asks, and reads what it logs.
+func TestQuestionsAndLog(t *testing.T) {
+	tool := pluginsdk.Tool[struct{}, string]{
+		ID: "ask", Description: "Asks.",
+		Execute: func(ctx context.Context, c *pluginsdk.Call, _ struct{}) (string, error) {
+			answers, err := c.ElicitAll(ctx, pluginsdk.Question{Message: "who"}, pluginsdk.Question{Message: "what", Kind: pluginsdk.QuestionSampling})
+			if err != nil {
+				return "", err
+			}
+			c.Logger().Info("asked")
+			return string(answers[0].Content) + string(answers[1].Content), nil
+		},
+	}
+	var log bytes.Buffer
+	res, err := plugintest.Open(t, tool).Call(t.Context(), host.Call{
+		Tool: "ask", Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Elicit: func(_ context.Context, q host.Question) (host.Answer, error) {
+			return host.Answer{Action: "accept", Content: fmt.Appendf(nil, "%q", q.Message)}, nil
+		},
+	})
+	if err != nil || string(res.Output) != `"\"who\"\"what\""` {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if !strings.Contains(log.String(), "msg=asked") {
+		t.Errorf("the log is %q", &log)
+	}
+}
 
 // TestA2_TheKitLeavesNothing uses every helper in a test of its own, again and again, and looks after each what is
 // left: goroutines, descriptors, processes, files.
