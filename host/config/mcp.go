@@ -32,11 +32,14 @@ type Server struct {
 	Era     string            `json:"era,omitempty"`     // "auto", "legacy" or "modern"; empty: auto
 	Timeout string            `json:"timeout,omitempty"` // of connecting and of listing, as time.ParseDuration reads it; empty: the plugin's default
 
+	Output     string   `json:"output,omitempty"`     // "reject" or "off", what becomes of results that break their output schemas (R19); empty: reject
+	Idempotent []string `json:"idempotent,omitempty"` // tools, by the server's names, that may be called again after an unknown outcome (C3)
+
 	Definitions host.Definitions `json:"-"` // DefinitionsReview if it was not given (T16, R15)
 	Sandbox     host.Sandbox     `json:"-"`
 	Trusted     bool             `json:"-"`
 	Grant       host.Grant       `json:"-"`
-	Limits      host.Limits      `json:"-"` // Describe is longer and Idle is never, if they were not given
+	Limits      host.Limits      `json:"-"` // Describe and Start are longer and Idle is never, if they were not given
 }
 
 // serverDescribe is how long an imported server may take to say what tools it has, if the file does not say: one that
@@ -105,6 +108,8 @@ type serverJSON struct {
 	Disabled    bool              `json:"disabled"`
 	Era         string            `json:"era"`
 	Timeout     any               `json:"timeout"`
+	Output      string            `json:"output"`
+	Idempotent  []string          `json:"idempotent"`
 	Definitions *host.Definitions `json:"definitions"`
 	Sandbox     json.RawMessage   `json:"sandbox"`
 	Trusted     bool              `json:"trusted"`
@@ -130,7 +135,7 @@ func (d *decoder) servers(in map[string]serverJSON, plugins map[string]pluginJSO
 
 func (d *decoder) server(at, name string, in serverJSON) Server {
 	out := Server{
-		Name: name, Era: in.Era, Definitions: host.DefinitionsReview,
+		Name: name, Era: in.Era, Output: in.Output, Idempotent: in.Idempotent, Definitions: host.DefinitionsReview,
 		Sandbox: d.sandbox(at+"/sandbox", in.Sandbox), Trusted: in.Trusted, Grant: in.Grant,
 		Env: d.expandMap(at+"/env", in.Env), Headers: d.expandMap(at+"/headers", in.Headers),
 	}
@@ -151,8 +156,10 @@ func (d *decoder) server(at, name string, in serverJSON) Server {
 		d.local(at, in, &out)
 	}
 	d.limits(at+"/limits", in.Limits, &out.Limits)
-	if out.Limits.Describe == 0 {
-		out.Limits.Describe = serverDescribe
+	for _, limit := range []*time.Duration{&out.Limits.Describe, &out.Limits.Start} {
+		if *limit == 0 {
+			*limit = serverDescribe
+		}
 	}
 	if out.Limits.Idle == 0 {
 		out.Limits.Idle = -1 // a server may keep what it learned from one call for the next
@@ -164,6 +171,7 @@ func (d *decoder) server(at, name string, in serverJSON) Server {
 		} else {
 			out.Timeout = time.Duration(n).String()
 			out.Limits.Describe = max(out.Limits.Describe, time.Duration(n)+serverSlack)
+			out.Limits.Start = max(out.Limits.Start, out.Limits.Describe)
 		}
 	}
 	return out

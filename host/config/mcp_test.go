@@ -34,7 +34,7 @@ mcp:
   files: {command: npx, args: [-y, "@modelcontextprotocol/server-filesystem", "${HOME}/a", "$${HOME}"], env: {KEY: "x${env:TOKEN}y"}, cwd: work}
   here: {type: stdio, command: ./bin/server, timeout: 2m, definitions: warn, trusted: true, sandbox: strict, grant: {messages: true}, limits: {call: 5s, idle: 1m}}
   off: {disabled: true, command: "${NOT_SET}"}
-  web: {type: streamable-http, url: "https://example.com/mcp", headers: {Authorization: "Bearer ${TOKEN}", X-Mode: "${MODE:-calm}"}, era: modern}
+  web: {type: streamable-http, url: "https://example.com/mcp", headers: {Authorization: "Bearer ${TOKEN}", X-Mode: "${MODE:-calm}"}, era: modern, output: "off", idempotent: [look]}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -43,16 +43,16 @@ mcp:
 		{
 			Name: "files", Type: "stdio", Command: npx, Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "/home/ada/a", "${HOME}"},
 			Env: map[string]string{"KEY": "xs3crety"}, Cwd: "/etc/th/work", Definitions: host.DefinitionsReview,
-			Limits: host.Limits{Describe: time.Minute, Idle: -1},
+			Limits: host.Limits{Describe: time.Minute, Start: time.Minute, Idle: -1},
 		},
 		{
 			Name: "here", Type: "stdio", Command: "/etc/th/bin/server", Timeout: "2m0s", Trusted: true, Definitions: host.DefinitionsWarn,
 			Sandbox: host.Sandbox{Profile: host.ProfileStrict}, Grant: host.Grant{Messages: true},
-			Limits: host.Limits{Describe: 125 * time.Second, Idle: time.Minute, Call: 5 * time.Second},
+			Limits: host.Limits{Describe: 125 * time.Second, Start: 125 * time.Second, Idle: time.Minute, Call: 5 * time.Second},
 		},
 		{
 			Name: "web", Type: "http", URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer s3cret", "X-Mode": "calm"},
-			Era: "modern", Definitions: host.DefinitionsReview, Limits: host.Limits{Describe: time.Minute, Idle: -1},
+			Era: "modern", Output: "off", Idempotent: []string{"look"}, Definitions: host.DefinitionsReview, Limits: host.Limits{Describe: time.Minute, Start: time.Minute, Idle: -1},
 		},
 	}
 	if diff := cmp.Diff(want, f.Servers); diff != "" {
