@@ -83,7 +83,11 @@ func (c *calls) call(ctx context.Context, r request) (rep reply, err error) {
 	if r.era == modern {
 		f.early = r.answers
 	}
-	return c.run(ctx, f, r, host.Call{Tool: tool.Name, Input: r.arguments})
+	call := host.Call{Tool: tool.Name, Input: r.arguments}
+	if len(call.Input) == 0 {
+		call.Input = json.RawMessage("{}") // nil would wait for pieces
+	}
+	return c.run(ctx, f, r, call)
 }
 
 // unknown is the error of a tool that does not exist for the caller.
