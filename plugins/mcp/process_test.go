@@ -1,4 +1,12 @@
 package main
 
-// otherLife runs this test binary as something else, if it was started for that.
-func otherLife() (code int, ran bool) { return 0, false }
+import "os"
+
+// otherLife runs this test binary as something else, if it was started for that: an MCP server on standard input and output.
+func otherLife() (code int, ran bool) {
+	how, ok := os.LookupEnv("MCP_TEST_SERVER")
+	if ok {
+		serveTest(how)
+	}
+	return 0, ok
+}

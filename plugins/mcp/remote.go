@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // remote is one MCP server as the tools see it: a connection that is made anew when it was lost.
@@ -12,7 +13,7 @@ type remote interface {
 	// are no objects. It connects if need be.
 	list(ctx context.Context) (tools []json.RawMessage, warnings []string, err error)
 	// call calls a tool by the server's own name for it and returns the result as the server wrote it. It connects if need be. Cancelling ctx
-	// tells the server. The error is a *rpcError of the server, or a *lostError.
+	// tells the server. The error is a *rpcError of the server, a *lostError, or the cause of ctx's end.
 	call(ctx context.Context, c remoteCall) (json.RawMessage, error)
 	// close ends the connection and the process, if there is one, with all that it started.
 	close() error
@@ -24,12 +25,22 @@ type remoteCall struct {
 	arguments json.RawMessage // an object
 	meta      json.RawMessage // what _meta holds beside the progress token, such as traceparent; nil: nothing
 	repeat    bool            // it may be sent again after an outcome that is not known (C3)
+	owner     string          // who is asked: a question that may be about calls of several owners is put to none
+	silence   time.Duration   // ends the call when the server says nothing about it for so long, not even progress; 0: never
 
 	progress func(progress, total float64, message string) // of each notification for this call
 	log      func(level, text string)                      // of the server's log messages
 	// ask answers a question of the server about this call: elicitation/create, sampling/createMessage or roots/list, with the
 	// request's params and the result to send back.
 	ask func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	// askAll answers several questions that the server put at once, in their order; nil: ask gets them, all at the same time.
+	askAll func(ctx context.Context, list []question) ([]json.RawMessage, error)
+}
+
+// question is what ask gets.
+type question struct {
+	method string
+	params json.RawMessage
 }
 
 // rpcError is an error that the server answered.
@@ -46,6 +57,8 @@ type lostError struct {
 	sent bool   // the call may have reached the server: what became of it is not known
 	text string // what happened, with exit status and the last words of a process
 	err  error
+
+	again bool // the connection is gone: another one may serve
 }
 
 func (e *lostError) Error() string { return e.text }
