@@ -47,6 +47,10 @@ func (s *Server) receive(ctx context.Context, method string, req mcp.Request, ne
 		if r, ok := req.(*mcp.CallToolRequest); ok {
 			return s.receiveCall(ctx, r)
 		}
+	case "subscriptions/listen":
+		if l := linkOf(ctx); l != nil {
+			s.told(l.caller, s.listing(l.caller))
+		}
 	case "logging/setLevel":
 		if p, ok := req.GetParams().(*mcp.SetLoggingLevelParams); ok && p != nil {
 			if _, known := threshold(string(p.Level)); !known {

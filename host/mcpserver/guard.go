@@ -95,7 +95,7 @@ func (s *Server) originAllowed(origin, hostport string) bool {
 // authenticate says who calls, or answers with 401. Nothing of a token or of the reason is sent or kept (T37).
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (host.Caller, bool) {
 	if s.cfg.Verify == nil {
-		return host.Caller{Channel: "http"}, true
+		return host.Caller{Channel: channelHTTP}, true
 	}
 	token, ok := bearer(r.Header)
 	if !ok {
@@ -110,7 +110,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (host.Call
 		refuse(w, http.StatusUnauthorized, "the bearer token is not accepted")
 		return host.Caller{}, false
 	}
-	caller.Channel, caller.Session = "http", ""
+	caller.Channel, caller.Session = channelHTTP, ""
 	r.Header.Del("Authorization") // nothing further on has to do with it
 	return caller, true
 }

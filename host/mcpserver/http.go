@@ -299,7 +299,6 @@ func (s *Server) postModern(w *stream, r *http.Request, caller host.Caller, msgs
 		}
 		defer done()
 		defer s.present(caller)()
-		s.told(caller)
 	}
 	s.stream(w, r, func(w http.ResponseWriter, r *http.Request) {
 		s.modern.ServeHTTP(w, r.WithContext(l.within(r.Context())))

@@ -281,7 +281,8 @@ func TestR35_ACancelReachesTheToolOverHTTP(t *testing.T) {
 		sig := listenSignals(t)
 		c := startHTTP(t, newServer(t, Config{}))
 		c.shake()
-		for range 2 { // the same id can be used again
+		least := patience
+		for range 3 { // the same id can be used again
 			done := make(chan []map[string]any, 1)
 			go func() { // ends with the call
 				_, all := c.post(sig.call("1"))
@@ -293,7 +294,7 @@ func TestR35_ACancelReachesTheToolOverHTTP(t *testing.T) {
 				t.Errorf("status %d", status)
 			}
 			sig.await(t, "cancelled")
-			t.Logf("the cancel took %v", time.Since(start))
+			least = min(least, time.Since(start))
 			select {
 			case all := <-done:
 				if len(all) != 0 { // R36
@@ -303,26 +304,38 @@ func TestR35_ACancelReachesTheToolOverHTTP(t *testing.T) {
 				t.Fatal("the stream of the cancelled call stays open")
 			}
 		}
+		if least > 250*time.Millisecond {
+			t.Errorf("a cancel took %v", least)
+		}
 	})
 	t.Run("modern disconnect", func(t *testing.T) {
 		sig := listenSignals(t)
 		c := startHTTP(t, newServer(t, Config{}))
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { // ends with ctx
-			defer close(done)
-			req, _ := http.NewRequestWithContext(ctx, http.MethodPost, c.url, strings.NewReader(strings.Replace(sig.call("1"), `"params":{`, `"params":{`+modernMeta+`,`, 1)))
-			req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"*/*"}, versionHeader: {firstModern}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"wait"}}
-			if resp, err := c.client.Do(req); err == nil {
-				resp.Body.Close()
-			}
-		}()
-		sig.await(t, "running")
-		start := time.Now()
-		cancel()
-		sig.await(t, "cancelled")
-		t.Logf("the cancel took %v", time.Since(start))
-		<-done
+		least := patience
+		for range 3 {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { // ends with ctx
+				defer close(done)
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, strings.NewReader(strings.Replace(sig.call("1"), `"params":{`, `"params":{`+modernMeta+`,`, 1)))
+				if err != nil {
+					return
+				}
+				req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"*/*"}, versionHeader: {firstModern}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"wait"}}
+				if resp, err := c.client.Do(req); err == nil {
+					resp.Body.Close()
+				}
+			}()
+			sig.await(t, "running")
+			start := time.Now()
+			cancel()
+			sig.await(t, "cancelled")
+			least = min(least, time.Since(start))
+			<-done
+		}
+		if least > 250*time.Millisecond {
+			t.Errorf("a cancel took %v", least)
+		}
 	})
 	t.Run("delete", func(t *testing.T) {
 		sig := listenSignals(t)

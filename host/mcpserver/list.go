@@ -139,7 +139,9 @@ func (s *Server) receiveList(ctx context.Context, req *mcp.ListToolsRequest) (mc
 			e = modern
 		}
 	}
-	m := object{{"tools", s.listing(l.caller).json[e]}}
+	list := s.listing(l.caller)
+	s.told(l.caller, list)
+	m := object{{"tools", list.json[e]}}
 	if e == modern {
 		m = append(m, member{"ttlMs", encode(listTTL)}, member{"cacheScope", quote("private")})
 	}
@@ -181,31 +183,32 @@ func (s *Server) present(caller host.Caller) func() {
 	})
 }
 
-// told notes what a caller knows, if nothing is noted yet.
-func (s *Server) told(caller host.Caller) {
-	key := callerKey(caller)
+// told notes what a caller knows of, if nothing is noted yet.
+func (s *Server) told(caller host.Caller, l *listing) {
 	s.audience.mu.Lock()
-	a := s.audience.byOf[key]
-	unknown := a != nil && !a.known
-	s.audience.mu.Unlock()
-	if !unknown {
-		return
+	a := s.audience.byOf[callerKey(caller)]
+	fresh := a != nil && !a.known
+	if fresh {
+		a.known, a.digest = true, l.digest
 	}
-	digest := s.listing(caller).digest
-	s.audience.mu.Lock()
-	defer s.audience.mu.Unlock()
-	if !a.known {
-		a.known, a.digest = true, digest
+	s.audience.mu.Unlock()
+	if fresh {
+		s.dirty() // it may have changed meanwhile
+	}
+}
+
+// dirty makes the server look whether what exists changed.
+func (s *Server) dirty() {
+	select {
+	case s.audience.dirty <- struct{}{}:
+	default:
 	}
 }
 
 // watchHost follows the host until it or the server ends.
 func (s *Server) watchHost() {
 	for range s.host.Watch(s.life) {
-		select {
-		case s.audience.dirty <- struct{}{}:
-		default:
-		}
+		s.dirty()
 	}
 }
 

@@ -1,0 +1,430 @@
+package mcpserver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// pipe is the connection over two streams of lines. The SDK sees numbers of the pipe's own in place of the client's ids,
+// which are written as they came.
+type pipe struct {
+	in    io.Reader
+	out   io.Writer
+	limit int
+	log   *slog.Logger
+
+	incoming chan jsonrpc.Message
+	outgoing chan []byte
+	done     chan struct{} // closed by Close
+	idle     chan struct{} // has an element when the last call was answered
+
+	mu    sync.Mutex
+	seq   int64
+	calls map[int64]*pipeCall
+	byID  map[string]int64 // the client's id, as it is written
+	plain bool             // the version that was agreed on has no batches
+	err   error            // of out
+	once  sync.Once
+}
+
+// pipeCall is a call that is not answered yet.
+type pipeCall struct {
+	id     json.RawMessage
+	method string
+	group  *batch // nil: it came alone
+}
+
+// batch collects the answers to a batch.
+type batch struct {
+	left    int
+	answers []json.RawMessage
+}
+
+func newPipe(in io.Reader, out io.Writer, limit int, log *slog.Logger) *pipe {
+	return &pipe{in: in, out: out, limit: limit, log: log, incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, outQueue),
+		done: make(chan struct{}), idle: make(chan struct{}, 1), calls: map[int64]*pipeCall{}, byID: map[string]int64{}}
+}
+
+// SessionID is empty: there is one session.
+func (p *pipe) SessionID() string { return "" }
+
+// Close ends reading and, after what is queued, writing.
+func (p *pipe) Close() error {
+	p.once.Do(func() {
+		close(p.done)
+		if c, ok := p.in.(io.Closer); ok {
+			c.Close()
+		}
+	})
+	return nil
+}
+
+func (p *pipe) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// Read returns the next message.
+func (p *pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case msg, ok := <-p.incoming:
+		if !ok {
+			return nil, io.EOF
+		}
+		return msg, nil
+	case <-p.done:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Write queues a message. A notification that finds the queue full is dropped, since nobody reads.
+func (p *pipe) Write(ctx context.Context, msg jsonrpc.Message) error {
+	switch msg := msg.(type) {
+	case *jsonrpc.Response:
+		return p.answer(ctx, msg)
+	case *jsonrpc.Request:
+		data, err := jsonrpc.EncodeMessage(&jsonrpc.Request{ID: msg.ID, Method: msg.Method, Params: p.subscribed(msg.Params)})
+		if err != nil {
+			return err
+		}
+		if msg.IsCall() {
+			return p.queue(ctx, data)
+		}
+		select {
+		case p.outgoing <- data:
+		default:
+			p.log.Warn("a notification is dropped: the client does not read", "method", msg.Method)
+		}
+	}
+	return nil
+}
+
+// queue waits for room.
+func (p *pipe) queue(ctx context.Context, data []byte) error {
+	select {
+	case p.outgoing <- data:
+		return nil
+	case <-p.done:
+		return io.ErrClosedPipe
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// writeLines writes what is queued, until the pipe is closed and the queue empty.
+func (p *pipe) writeLines() {
+	for {
+		select {
+		case data := <-p.outgoing:
+			p.writeLine(data)
+		case <-p.done:
+			for {
+				select {
+				case data := <-p.outgoing:
+					p.writeLine(data)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+func (p *pipe) writeLine(data []byte) {
+	if p.failure() != nil {
+		return
+	}
+	if _, err := p.out.Write(append(data, '\n')); err != nil {
+		p.mu.Lock()
+		p.err = err
+		p.mu.Unlock()
+		p.Close()
+	}
+}
+
+// answer sends an answer under the client's id.
+func (p *pipe) answer(ctx context.Context, resp *jsonrpc.Response) error {
+	c := p.take(resp.ID)
+	if c == nil {
+		return nil
+	}
+	defer p.settled()
+	var data []byte
+	var e *jsonrpc.Error
+	switch {
+	case resp.Error == nil:
+		result := resp.Result
+		if c.method == "subscriptions/listen" {
+			result = renamed(result, c.id)
+		}
+		data = object{{"jsonrpc", quote("2.0")}, {"id", c.id}, {"result", result}}.raw()
+		if c.method == "initialize" {
+			p.agreed(resp.Result)
+		}
+	case errors.As(resp.Error, &e):
+		code := int(e.Code)
+		if code == 0 {
+			code = codeInvalidRequest // such as a call before the handshake
+		}
+		data = answerError(c.id, &rpcError{code: code, message: resp.Error.Error(), data: e.Data})
+	default:
+		data = answerError(c.id, &rpcError{code: codeInvalidRequest, message: resp.Error.Error()})
+	}
+	if c.group == nil {
+		return p.queue(ctx, data)
+	}
+	return p.collect(ctx, c.group, data)
+}
+
+// forget takes a call out that is not answered, since it was cancelled.
+func (p *pipe) forget(id jsonrpc.ID) {
+	if c := p.take(id); c != nil {
+		defer p.settled()
+		if c.group != nil {
+			_ = p.collect(context.Background(), c.group, nil) // a pipe that is closed has nobody to be told
+		}
+	}
+}
+
+// take removes a call.
+func (p *pipe) take(id jsonrpc.ID) *pipeCall {
+	n, ok := id.Raw().(int64)
+	if !ok {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.calls[n]
+	if c != nil {
+		delete(p.calls, n)
+		delete(p.byID, string(c.id))
+	}
+	return c
+}
+
+// settled tells that a call less runs.
+func (p *pipe) settled() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.idleLocked() {
+		select {
+		case p.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// idleLocked reports whether nothing runs that will be answered by itself.
+func (p *pipe) idleLocked() bool {
+	for _, c := range p.calls {
+		if c.method != "subscriptions/listen" {
+			return false
+		}
+	}
+	return true
+}
+
+// collect adds an answer to its batch and sends the batch when it is complete. A nil answer is none.
+func (p *pipe) collect(ctx context.Context, b *batch, data []byte) error {
+	p.mu.Lock()
+	b.left--
+	if data != nil {
+		b.answers = append(b.answers, data)
+	}
+	done := b.left == 0 && len(b.answers) > 0
+	p.mu.Unlock()
+	if !done {
+		return nil
+	}
+	return p.queue(ctx, encode(b.answers))
+}
+
+// agreed notes what the version that was agreed on allows.
+func (p *pipe) agreed(result json.RawMessage) {
+	var r struct {
+		Version string `json:"protocolVersion"`
+	}
+	_ = json.Unmarshal(result, &r)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.plain = r.Version >= "2025-06-18"
+}
+
+// readLines reads the input until it ends, and then waits for the calls that run.
+func (p *pipe) readLines() {
+	defer close(p.incoming)
+	r := bufio.NewReaderSize(p.in, 64<<10)
+	for {
+		line, over, err := readLine(r, p.limit)
+		switch {
+		case over != nil:
+			p.refuse(over.id, &rpcError{code: codeInvalidRequest, message: fmt.Sprintf(
+				"invalid request: the message has %d bytes, and more than %d are not taken: send less, or give a path", over.size, p.limit)})
+		case len(line) > 0:
+			p.accept(line)
+		}
+		if err != nil {
+			break
+		}
+	}
+	p.awaitCalls()
+}
+
+// awaitCalls gives the calls that run when the input has ended a moment to answer.
+func (p *pipe) awaitCalls() {
+	late := time.NewTimer(lastCalls)
+	defer late.Stop()
+	for {
+		p.mu.Lock()
+		idle := p.idleLocked()
+		p.mu.Unlock()
+		if idle {
+			return
+		}
+		select {
+		case <-p.idle:
+		case <-late.C:
+			return
+		case <-p.done:
+			return
+		}
+	}
+}
+
+// refuse answers what is no request.
+func (p *pipe) refuse(id json.RawMessage, e *rpcError) {
+	_ = p.queue(context.Background(), answerError(id, e)) // a pipe that is closed has nobody to be told
+}
+
+// accept hands the messages of one line to the SDK, or answers what is wrong with them.
+func (p *pipe) accept(line []byte) {
+	msgs, isBatch, fault := parse(line)
+	p.mu.Lock()
+	plain := p.plain
+	p.mu.Unlock()
+	if isBatch && plain {
+		fault = &rpcError{code: codeInvalidRequest, message: "invalid request: the protocol version that was agreed on has no batches: send one message a line"}
+	}
+	if fault != nil {
+		p.refuse(nil, fault)
+		return
+	}
+	var group *batch
+	if isBatch {
+		group = &batch{}
+		for _, m := range msgs {
+			if m.fault != nil || m.isCall() {
+				group.left++
+			}
+		}
+	}
+	for _, m := range msgs {
+		p.acceptOne(m, group)
+	}
+}
+
+func (p *pipe) acceptOne(m message, group *batch) {
+	fault := m.fault
+	var msg jsonrpc.Message
+	if fault == nil {
+		msg, fault = p.decode(m, group)
+	}
+	switch {
+	case fault != nil && group != nil && (m.fault != nil || m.isCall()):
+		_ = p.collect(context.Background(), group, answerError(m.id, fault)) // as in refuse
+	case fault != nil && (m.fault != nil || m.isCall()):
+		p.refuse(m.id, fault)
+	case fault == nil:
+		select {
+		case p.incoming <- msg:
+		case <-p.done:
+		}
+	}
+}
+
+// decode makes the SDK's message, with a number of the pipe's own.
+func (p *pipe) decode(m message, group *batch) (jsonrpc.Message, *rpcError) {
+	if m.method == "" {
+		msg, err := jsonrpc.DecodeMessage(m.raw)
+		if err != nil {
+			return nil, &rpcError{code: codeInvalidRequest, message: "invalid request: " + err.Error()}
+		}
+		return msg, nil
+	}
+	req := &jsonrpc.Request{Method: m.method, Params: m.params}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m.method == "notifications/cancelled" {
+		req.Params = p.renumber(m.params)
+	}
+	if m.id == nil {
+		return req, nil
+	}
+	if _, taken := p.byID[string(m.id)]; taken {
+		return nil, &rpcError{code: codeInvalidRequest, message: "invalid request: a call with this id is running"}
+	}
+	p.seq++
+	id, err := jsonrpc.MakeID(float64(p.seq))
+	if err != nil {
+		return nil, &rpcError{code: codeInternal, message: "internal error"}
+	}
+	req.ID = id
+	p.calls[p.seq] = &pipeCall{id: m.id, method: m.method, group: group}
+	p.byID[string(m.id)] = p.seq
+	return req, nil
+}
+
+// renumber puts the pipe's number in place of the id that a cancel names. What it does not know is no call: 0.
+func (p *pipe) renumber(params json.RawMessage) json.RawMessage {
+	m, ok := readObject(params)
+	if !ok {
+		return json.RawMessage(`{"requestId":0}`)
+	}
+	n := p.byID[string(m.get("requestId"))]
+	m.set("requestId", encode(n))
+	return m.raw()
+}
+
+// subscribed puts the client's id in place of the pipe's number where a notification says which subscription it is of.
+func (p *pipe) subscribed(params json.RawMessage) json.RawMessage {
+	if !bytes.Contains(params, []byte(mcp.MetaKeySubscriptionID)) {
+		return params
+	}
+	var n int64
+	if json.Unmarshal(metaMember(metaMember(params, "_meta"), mcp.MetaKeySubscriptionID), &n) != nil {
+		return params
+	}
+	p.mu.Lock()
+	c := p.calls[n]
+	p.mu.Unlock()
+	if c == nil || c.method != "subscriptions/listen" {
+		return params
+	}
+	return renamed(params, c.id)
+}
+
+// renamed is an object whose _meta names a subscription by another id.
+func renamed(raw, id json.RawMessage) json.RawMessage {
+	o, ok := readObject(raw)
+	meta, isObject := readObject(o.get("_meta"))
+	if !ok || !isObject {
+		return raw
+	}
+	meta.set(mcp.MetaKeySubscriptionID, id)
+	o.set("_meta", meta.raw())
+	return o.raw()
+}
