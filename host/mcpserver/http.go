@@ -61,8 +61,8 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 // refuse answers a request that is not JSON-RPC's matter.
 func refuse(w http.ResponseWriter, status int, why string) { http.Error(w, why, status) }
 
-// answer sends one JSON-RPC response.
-func answer(w http.ResponseWriter, status int, body []byte) {
+// respond sends one JSON-RPC response.
+func respond(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client has gone
@@ -101,13 +101,13 @@ func (s *Server) serveGet(w *stream, r *http.Request, caller host.Caller) {
 func (s *Server) sessionOf(w http.ResponseWriter, r *http.Request, caller host.Caller) *session {
 	id := r.Header.Get(sessionHeader)
 	if id == "" {
-		answer(w, http.StatusBadRequest, answerError(nil, &rpcError{code: codeInvalidRequest,
+		respond(w, http.StatusBadRequest, answerError(nil, &rpcError{code: codeInvalidRequest,
 			message: "invalid request: there is no " + sessionHeader + ": call initialize first, or speak " + firstModern}))
 		return nil
 	}
 	x := s.findSession(id, caller)
 	if x == nil {
-		answer(w, http.StatusNotFound, answerError(nil, &rpcError{code: codeInvalidRequest, message: "session not found: call initialize for a new one"}))
+		respond(w, http.StatusNotFound, answerError(nil, &rpcError{code: codeInvalidRequest, message: "session not found: call initialize for a new one"}))
 	}
 	return x
 }
@@ -150,12 +150,12 @@ func (s *Server) servePost(w *stream, r *http.Request, caller host.Caller) {
 	}
 	msgs, batch, fault := parse(body)
 	if fault != nil {
-		answer(w, http.StatusBadRequest, answerError(nil, fault))
+		respond(w, http.StatusBadRequest, answerError(nil, fault))
 		return
 	}
 	for _, m := range msgs {
 		if m.fault != nil {
-			answer(w, http.StatusBadRequest, answerError(m.id, m.fault))
+			respond(w, http.StatusBadRequest, answerError(m.id, m.fault))
 			return
 		}
 	}
@@ -185,7 +185,7 @@ func (s *Server) postLegacy(w *stream, r *http.Request, caller host.Caller, msgs
 	version := r.Header.Get(versionHeader)
 	fault := legacyFault(version, msgs, batch)
 	if fault != nil {
-		answer(w, http.StatusBadRequest, answerError(nil, fault))
+		respond(w, http.StatusBadRequest, answerError(nil, fault))
 		return
 	}
 	var x *session
@@ -204,7 +204,7 @@ func (s *Server) postLegacy(w *stream, r *http.Request, caller host.Caller, msgs
 	defer x.release()
 	if len(msgs) == 1 && msgs[0].isCall() {
 		if fault := callFault(msgs[0]); fault != nil {
-			answer(w, http.StatusOK, answerError(msgs[0].id, fault))
+			respond(w, http.StatusOK, answerError(msgs[0].id, fault))
 			return
 		}
 	}
@@ -276,7 +276,7 @@ func (s *Server) full(w http.ResponseWriter, err error) {
 // postModern serves a request of the modern era, which stands alone.
 func (s *Server) postModern(w *stream, r *http.Request, caller host.Caller, msgs []message, batch bool) {
 	if batch {
-		answer(w, http.StatusBadRequest, answerError(nil, &rpcError{code: codeInvalidRequest, message: "invalid request: protocol version " + firstModern + " has no batches"}))
+		respond(w, http.StatusBadRequest, answerError(nil, &rpcError{code: codeInvalidRequest, message: "invalid request: protocol version " + firstModern + " has no batches"}))
 		return
 	}
 	m := msgs[0]
@@ -285,7 +285,7 @@ func (s *Server) postModern(w *stream, r *http.Request, caller host.Caller, msgs
 	case "tools/call":
 		l.params = m.params
 		if fault := s.headerFault(r.Header, caller, m.params); fault != nil {
-			answer(w, http.StatusBadRequest, answerError(m.id, fault))
+			respond(w, http.StatusBadRequest, answerError(m.id, fault))
 			return
 		}
 		if body := withoutAnswers(m); body != nil {
