@@ -82,7 +82,9 @@ func keywordDiffers(o object, m member, draft int) bool {
 		return kind(m.value) == '['
 	case "additionalItems", "dependencies", "$recursiveRef", "$recursiveAnchor":
 		return true
-	case "prefixItems", "dependentRequired", "dependentSchemas", "unevaluatedProperties", "$anchor", "minContains", "maxContains":
+	case "prefixItems":
+		return true
+	case "dependentRequired", "dependentSchemas", "unevaluatedProperties", "$anchor", "minContains", "maxContains":
 		return draft < draft2019
 	case "$dynamicRef", "$dynamicAnchor":
 		return true

@@ -37,6 +37,11 @@ func outputOf(t host.Tool, e era) (out output, notes []remark) {
 		note("dialect", "/$schema", "clients do not read draft-04, and some refuse the whole list over it: it is not listed")
 		return out, notes
 	}
+	if ref := endless(schema); ref != "" {
+		note("ref", "", "the reference "+ref+" leads to itself: clients cannot follow it, and it is not listed")
+		return out, notes
+	}
+	schema = withoutIgnored(schema, draft)
 	schema, why := modernize(schema)
 	if why != "" {
 		note("dialect", "", why)
@@ -47,9 +52,9 @@ func outputOf(t host.Tool, e era) (out output, notes []remark) {
 	if e == modern {
 		return output{schema: schema}, notes
 	}
-	if typ, _ := o.text("type"); typ == "object" || objectsOnly(schema) {
+	if objectsOnly(schema) {
 		changed := booleans(&o)
-		if typ != "object" {
+		if typ, _ := o.text("type"); typ != "object" {
 			o.set("type", quote("object"))
 			changed = true
 		}
@@ -98,10 +103,9 @@ func wrap(schema json.RawMessage, draft int) json.RawMessage {
 // forJavaScript loosens an output schema where the validators of TypeScript clients would throw over it, which costs an older
 // client the whole list, or would read it as draft-07 and refuse what is valid. The host still checks by the schema of the
 // plugin.
-func forJavaScript(schema json.RawMessage, e era) (json.RawMessage, []remark) {
-	var notes []remark
+func forJavaScript(schema json.RawMessage, e era) (out json.RawMessage, notes []remark) {
 	note := func(rule, path, text string) { notes = append(notes, remark{rule, path, text}) }
-	out := rewrite(schema, "/outputSchema", func(o *object, path string) bool {
+	out = rewrite(schema, "/outputSchema", func(o *object, path string) bool {
 		before := len(*o)
 		if pattern, ok := o.text("pattern"); ok && !portable(pattern) {
 			o.drop("pattern")
@@ -122,7 +126,65 @@ func forJavaScript(schema json.RawMessage, e era) (json.RawMessage, []remark) {
 		}
 		return changed || len(*o) != before
 	})
+	if len(notes) > 0 || e == legacy && usesNewer(out) {
+		out = positive(out)
+	}
 	return out, notes
+}
+
+// withoutIgnored takes out what an older draft ignores and the validators of clients do not: keywords that came later, and what
+// stands beside a $ref.
+func withoutIgnored(schema json.RawMessage, draft int) json.RawMessage {
+	var later []string
+	if draft < draft7 {
+		later = append(later, "if", "then", "else")
+	}
+	if draft < draft2019 {
+		later = append(later, "dependentRequired", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains")
+	}
+	if draft < draft2020 {
+		later = append(later, "prefixItems")
+	}
+	return rewrite(schema, "", func(o *object, _ string) bool {
+		before := len(*o)
+		o.drop(later...)
+		if draft < draft2019 && o.has("$ref") && !o.has("nullable") && refHasRules(*o) {
+			*o = slices.DeleteFunc(*o, func(m member) bool { return m.name != "$ref" && !annotates(m.name) })
+		}
+		return len(*o) != before
+	})
+}
+
+// usesNewer reports whether a schema has keywords that validators of draft-07 pass over.
+func usesNewer(schema json.RawMessage) bool {
+	found := false
+	rewrite(schema, "", func(o *object, _ string) bool {
+		for _, m := range *o {
+			switch m.name {
+			case "unevaluatedProperties", "unevaluatedItems", "dependentRequired", "dependentSchemas", "prefixItems", "minContains", "maxContains", "$dynamicRef", "$recursiveRef":
+				found = true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// positive takes out of a schema what would turn a looser part of it into a stricter whole, if there is any.
+func positive(schema json.RawMessage) json.RawMessage {
+	return rewrite(schema, "", func(o *object, _ string) bool {
+		before := len(*o)
+		o.drop("not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems")
+		if o.has("maxContains") {
+			o.drop("contains", "maxContains", "minContains")
+		}
+		branches := o.get("oneOf")
+		if o.drop("oneOf"); branches != nil && !o.has("anyOf") {
+			o.set("anyOf", branches)
+			return true
+		}
+		return len(*o) != before
+	})
 }
 
 // dropPatterns takes out the members of patternProperties whose pattern is not portable. What they were about is then open:

@@ -152,34 +152,48 @@ func unescapeFragment(s string) string {
 
 // admits reports whether a schema may admit a value of this type, as far as type, const, enum, references and
 // combinators of the root say.
-func admits(root, at json.RawMessage, typ string, depth int) bool {
-	if kind(at) == 'f' {
+func admits(schema json.RawMessage, typ string) bool {
+	draft, _ := draftOf(schema)
+	return admitting{schema, typ, draft < draft2019}.at(schema, 0)
+}
+
+type admitting struct {
+	root json.RawMessage
+	typ  string
+	old  bool // $ref hides its siblings
+}
+
+func (a admitting) at(schema json.RawMessage, depth int) bool {
+	if kind(schema) == 'f' {
 		return false
 	}
-	o, ok := readObject(at)
+	o, ok := readObject(schema)
 	if !ok || depth > 16 {
 		return true
 	}
-	if t := o.get("type"); t != nil && !hasType(t, typ) {
-		return false
-	}
-	if c := o.get("const"); c != nil && kindType(c) != typ {
-		return false
-	}
-	if list, ok := readArray(o.get("enum")); ok && !slices.ContainsFunc(list, func(v json.RawMessage) bool { return kindType(v) == typ }) {
-		return false
-	}
+	below := func(s json.RawMessage) bool { return a.at(s, depth+1) }
 	if ref, ok := o.text("$ref"); ok {
-		if to := resolve(root, ref); to != nil && !admits(root, to, typ, depth+1) {
+		if to := resolve(a.root, ref); to != nil && !below(to) {
 			return false
 		}
+		if a.old {
+			return true
+		}
 	}
-	if list, ok := readArray(o.get("allOf")); ok && !all(list, func(s json.RawMessage) bool { return admits(root, s, typ, depth+1) }) {
+	if t := o.get("type"); t != nil && !hasType(t, a.typ) {
+		return false
+	}
+	if c := o.get("const"); c != nil && kindType(c) != a.typ {
+		return false
+	}
+	if list, ok := readArray(o.get("enum")); ok && !slices.ContainsFunc(list, func(v json.RawMessage) bool { return kindType(v) == a.typ }) {
+		return false
+	}
+	if list, ok := readArray(o.get("allOf")); ok && !all(list, below) {
 		return false
 	}
 	for _, name := range []string{"anyOf", "oneOf"} {
-		list, ok := readArray(o.get(name))
-		if ok && len(list) > 0 && !slices.ContainsFunc(list, func(s json.RawMessage) bool { return admits(root, s, typ, depth+1) }) {
+		if list, ok := readArray(o.get(name)); ok && len(list) > 0 && !slices.ContainsFunc(list, below) {
 			return false
 		}
 	}
@@ -190,10 +204,57 @@ func all[T any](list []T, is func(T) bool) bool {
 	return !slices.ContainsFunc(list, func(x T) bool { return !is(x) })
 }
 
+// endless returns a reference that leads to itself without taking a step into the value; "" if there is none.
+func endless(schema json.RawMessage) (ref string) {
+	e := endlessRefs{root: schema, state: map[string]int{}}
+	rewrite(schema, "", func(o *object, _ string) bool {
+		if r, ok := o.text("$ref"); ok && ref == "" && e.follow(r) {
+			ref = r
+		}
+		return false
+	})
+	return ref
+}
+
+type endlessRefs struct {
+	root  json.RawMessage
+	state map[string]int // of a reference: 1 is being followed, 2 ends
+}
+
+func (e endlessRefs) follow(ref string) bool {
+	switch e.state[ref] {
+	case 1:
+		return true
+	case 2:
+		return false
+	}
+	e.state[ref] = 1
+	defer func() { e.state[ref] = 2 }()
+	return e.in(resolve(e.root, ref), 0)
+}
+
+// in looks at what a schema applies to the same value.
+func (e endlessRefs) in(schema json.RawMessage, depth int) bool {
+	o, ok := readObject(schema)
+	if !ok || depth > maxDepth {
+		return false
+	}
+	if ref, ok := o.text("$ref"); ok && e.follow(ref) {
+		return true
+	}
+	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
+		list, _ := readArray(o.get(name))
+		if slices.ContainsFunc(list, func(s json.RawMessage) bool { return e.in(s, depth+1) }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc([]string{"not", "if", "then", "else"}, func(name string) bool { return e.in(o.get(name), depth+1) })
+}
+
 // objectsOnly reports whether a schema's root surely admits objects only.
 func objectsOnly(schema json.RawMessage) bool {
 	return all([]string{"array", "string", "number", "boolean", "null"}, func(typ string) bool {
-		return !admits(schema, schema, typ, 0)
+		return !admits(schema, typ)
 	})
 }
 

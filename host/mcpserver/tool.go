@@ -80,7 +80,7 @@ func listedInput(schema json.RawMessage, p Profile) (out json.RawMessage, words 
 		note("root", "", "the root is no object: the tool is not exported")
 		return nil, "", notes
 	}
-	if !admits(schema, schema, "object", 0) {
+	if !admits(schema, "object") {
 		note("root", "", "the root admits no object, and MCP takes nothing else for arguments: the tool is not exported")
 		return nil, "", notes
 	}
