@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		"toolplugin-hostile":  func() { exitAtOnce(); hostilePlugin() },
 		"toolplugin-evil":     func() { exitAtOnce(); evilPlugin() },
 		"toolplugin-mcp":      func() { exitAtOnce(); importerPlugin() },
+		"toolplugin-noisy":    func() { exitAtOnce(); noisyPlugin() },
 		"toolplugin-poisoned": func() { exitAtOnce(); poisonedPlugin() },
 		"toolplugin-crashing": func() { fmt.Fprintln(os.Stderr, "no licence"); os.Exit(3) },
 	})
@@ -163,11 +164,15 @@ func TestScripts(t *testing.T) {
 		Dir:   "testdata/script",
 		Setup: setupScript,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"plugin": scriptPlugin,
-			"json":   scriptJSON,
-			"code":   scriptCode,
-			"mode":   scriptMode,
-			"id":     scriptID,
+			"plugin":   scriptPlugin,
+			"converse": scriptConverse,
+			"serve":    scriptServe,
+			"stop":     scriptStop,
+			"post":     scriptPost,
+			"json":     scriptJSON,
+			"code":     scriptCode,
+			"mode":     scriptMode,
+			"id":       scriptID,
 		},
 	})
 }
@@ -296,13 +301,18 @@ func scriptMode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// id FILE: sets $ID to the id of the suspension in a file.
+// id FILE: sets $ID to the id of the suspension in a file, or of the first of a list.
 func scriptID(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: id FILE")
 	}
+	text := []byte(ts.ReadFile(args[0]))
+	var list []json.RawMessage
+	if json.Unmarshal(text, &list) == nil && len(list) > 0 {
+		text = list[0]
+	}
 	var s host.Suspension
-	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &s))
+	ts.Check(json.Unmarshal(text, &s))
 	ts.Setenv("ID", s.ID)
 }
 
