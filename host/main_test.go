@@ -218,9 +218,9 @@ func testTools() []pluginsdk.Definition {
 		}),
 		tool("logexit", func(ctx context.Context, c *pluginsdk.Call, _ struct{}) (string, error) {
 			c.Logger().Error("last words")
-			_, err := c.Elicit(ctx, pluginsdk.Question{Message: "heard?"})
+			_, _ = c.Elicit(ctx, pluginsdk.Question{Message: "heard?"}) // whatever the answer
 			os.Exit(1)
-			return "", err
+			return "", nil
 		}),
 		approved, survey,
 		tool("effect", func(_ context.Context, _ *pluginsdk.Call, in echoIn) (string, error) {
