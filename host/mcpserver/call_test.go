@@ -83,8 +83,8 @@ func (c *client) of(method string) (all []json.RawMessage) {
 
 var everything = capabilities{form: true, sampling: true, roots: true}
 
-// answer is what a request was answered.
-type answer struct {
+// outcome is what a request was answered.
+type outcome struct {
 	err  error
 	raw  json.RawMessage
 	Type string `json:"resultType"`
@@ -103,7 +103,7 @@ type answer struct {
 	State string `json:"requestState"`
 }
 
-func (a answer) text() string {
+func (a outcome) text() string {
 	var b strings.Builder
 	for _, c := range a.Content {
 		b.WriteString(c.Text)
@@ -115,22 +115,22 @@ func (a answer) text() string {
 	return b.String()
 }
 
-func (a answer) code() int {
+func (a outcome) code() int {
 	if e, ok := a.err.(*rpcError); ok {
 		return e.code
 	}
 	return 0
 }
 
-func (a answer) keys() []string { return slices.Sorted(maps.Keys(a.Requests)) }
+func (a outcome) keys() []string { return slices.Sorted(maps.Keys(a.Requests)) }
 
-func (b *bench) send(ctx context.Context, r request) answer {
+func (b *bench) send(ctx context.Context, r request) outcome {
 	b.t.Helper()
 	if r.caller.Channel == "" {
 		r.caller.Channel = channelStdio
 	}
 	rep, err := b.call(ctx, r)
-	a := answer{err: err, raw: rep.result}
+	a := outcome{err: err, raw: rep.result}
 	if err == nil {
 		if err := json.Unmarshal(rep.result, &a); err != nil {
 			b.t.Fatalf("the result of %s is no JSON: %v: %.200s", r.name, err, rep.result)
@@ -140,7 +140,7 @@ func (b *bench) send(ctx context.Context, r request) answer {
 }
 
 // must sends a request that ends with this text.
-func (b *bench) must(r request, want string) answer {
+func (b *bench) must(r request, want string) outcome {
 	b.t.Helper()
 	a := b.send(b.t.Context(), r)
 	if a.err != nil || a.text() != want {
@@ -227,7 +227,7 @@ func TestR35_CancelReachesTheAuthor(t *testing.T) {
 		mark := filepath.Join(t.TempDir(), "mark")
 		cl := newClient()
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan answer, 1)
+		ended := make(chan outcome, 1)
 		go func() { // ends with the call
 			ended <- b.send(ctx, request{
 				era: e, name: "hang", arguments: fmt.Appendf(nil, `{"text":%q}`, mark),
