@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -138,13 +139,17 @@ func attrValues(attrs []slog.Attr, left *int, depth int) map[string]any {
 		if depth > 0 {
 			inner = attrValues(v.Group(), left, depth-1)
 		}
-		if a.Key == "" { // slog's rule: such a group is inline
-			for k, v := range inner {
-				fields[k] = v
+		into := fields // a group without a name is inline, as slog has it
+		if a.Key != "" && len(inner) > 0 {
+			key := cutText(a.Key, maxAttr)
+			if same, ok := fields[key].(map[string]any); ok {
+				into = same
+			} else {
+				into = map[string]any{}
+				fields[key] = into
 			}
-		} else if len(inner) > 0 {
-			fields[cutText(a.Key, maxAttr)] = inner
 		}
+		maps.Copy(into, inner)
 	}
 	return fields
 }
