@@ -2,11 +2,15 @@ package main
 
 import "os"
 
-// otherLife runs this test binary as something else, if it was started for that: an MCP server on standard input and output.
+// otherLife runs this test binary as something else, if it was started for that: an MCP server on standard input and output, or the client
+// that the official suite drives.
 func otherLife() (code int, ran bool) {
-	how, ok := os.LookupEnv("MCP_TEST_SERVER")
-	if ok {
+	if how, ok := os.LookupEnv("MCP_TEST_SERVER"); ok {
 		serveTest(how)
+		return 0, true
 	}
-	return 0, ok
+	if scenario, ok := os.LookupEnv("MCP_CONFORMANCE_SCENARIO"); ok {
+		return beConformanceClient(scenario, os.Args[len(os.Args)-1]), true
+	}
+	return 0, false
 }
