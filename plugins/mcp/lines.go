@@ -34,7 +34,11 @@ func (l *lines) next() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := l.r.ReadSlice('\n')
-		if len(line)+len(part) > l.max+1 { // the newline does not count
+		size := len(line) + len(part)
+		if err == nil {
+			size-- // the newline
+		}
+		if size > l.max {
 			return nil, l.skip(line, part, err)
 		}
 		line = append(line, part...)

@@ -16,7 +16,7 @@ import (
 // events reads a stream of server-sent events.
 type events struct {
 	in   *lines
-	last string        // the id of the last event
+	last string        // the id of the last event that came to its end
 	wait time.Duration // before the stream is asked for again
 }
 
@@ -30,7 +30,7 @@ const (
 // next returns the data of the next event that has some. An *tooLong is of an event, which is not read to its end.
 func (e *events) next() ([]byte, error) {
 	var data []byte
-	some := false
+	some, id := false, e.last
 	for {
 		line, err := e.in.next()
 		if err != nil {
@@ -38,6 +38,7 @@ func (e *events) next() ([]byte, error) {
 		}
 		line = bytes.TrimSuffix(line, []byte("\r"))
 		if len(line) == 0 {
+			e.last = id
 			if some && len(data) > 0 {
 				return data, nil
 			}
@@ -57,7 +58,7 @@ func (e *events) next() ([]byte, error) {
 			data, some = append(data, value...), true
 		case "id":
 			if !bytes.ContainsRune(value, 0) && len(value) <= 1024 {
-				e.last = string(value)
+				id = string(value)
 			}
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value), 10, 32); err == nil {

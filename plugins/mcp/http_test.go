@@ -1,0 +1,453 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// request is what a test's HTTP server got.
+type request struct {
+	http.Header
+	Verb   string          `json:"-"`
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Name string `json:"name"`
+	} `json:"params"`
+}
+
+// webServer answers with what handle writes. A POST of a notification gets 202 and a GET 405, unless handle answers.
+func webServer(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, q request) bool) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := request{Header: r.Header, Verb: r.Method}
+		raw, _ := io.ReadAll(r.Body)
+		_ = json.Unmarshal(raw, &q)
+		switch {
+		case handle(w, r, q):
+		case r.Method != http.MethodPost:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case q.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+		case q.Method == "server/discover":
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, "Bad Request: no session")
+		case q.Method == "initialize":
+			w.Header().Set("Mcp-Session-Id", "s1")
+			answer(w, q, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}}}`)
+		case q.Method == "tools/list":
+			answer(w, q, `{"tools":[{"name":"t"}]}`)
+		default:
+			answer(w, q, `{"ok":true}`)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func answer(w http.ResponseWriter, q request, result string) {
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, result)
+}
+
+// modernServer is a webServer of the modern era, whose tools are those.
+func modernServer(t *testing.T, tools string, handle func(w http.ResponseWriter, r *http.Request, q request) bool) *httptest.Server {
+	t.Helper()
+	return webServer(t, func(w http.ResponseWriter, r *http.Request, q request) bool {
+		switch {
+		case handle(w, r, q):
+		case q.Method == "server/discover":
+			answer(w, q, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
+		case q.Method == "tools/list":
+			answer(w, q, `{"tools":`+tools+`}`)
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+func TestHTTPLegacySession(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	s := webServer(t, func(_ http.ResponseWriter, r *http.Request, q request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, strings.Join([]string{r.Method, q.Method, q.Get("Mcp-Session-Id"), q.Get("MCP-Protocol-Version"), q.Get("Mcp-Method"), q.Get("X-Own")}, ","))
+		return false
+	})
+	r := newRemote(settings{URL: s.URL, Headers: map[string]string{"X-Own": "o"}}, slog.New(slog.DiscardHandler), func() {})
+	mustCall(t, r, "t", `{}`)
+	eventually(t, "the GET", func() bool { mu.Lock(); defer mu.Unlock(); return strings.Contains(strings.Join(got, " "), "GET") })
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+	var posts []string
+	for _, g := range got {
+		if !strings.HasPrefix(g, "GET") {
+			posts = append(posts, g)
+		}
+	}
+	want := []string{
+		"POST,server/discover,,2026-07-28,server/discover,o", "POST,initialize,,,,o", "POST,notifications/initialized,s1,2025-06-18,,o",
+		"POST,tools/call,s1,2025-06-18,,o", "DELETE,,s1,2025-06-18,,o",
+	}
+	if diff := cmp.Diff(want, posts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestR39_ALostSessionIsOpenedAgain(t *testing.T) {
+	for _, status := range []int{http.StatusNotFound, http.StatusBadRequest} {
+		var sessions, calls atomic.Int64
+		s := webServer(t, func(w http.ResponseWriter, _ *http.Request, q request) bool {
+			switch q.Method {
+			case "initialize":
+				w.Header().Set("Mcp-Session-Id", fmt.Sprint("s", sessions.Add(1)))
+				answer(w, q, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
+			case "tools/call":
+				if calls.Add(1); q.Get("Mcp-Session-Id") == "s2" {
+					return false
+				}
+				w.WriteHeader(status)
+				fmt.Fprint(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID"}}`)
+			default:
+				return false
+			}
+			return true
+		})
+		mustCall(t, testRemote(t, settings{URL: s.URL}), "t", `{}`)
+		if sessions.Load() != 2 || calls.Load() != 2 {
+			t.Errorf("%d: %d sessions, %d calls", status, sessions.Load(), calls.Load())
+		}
+	}
+}
+
+// sendEvent writes a server-sent event and sends it on.
+func sendEvent(w http.ResponseWriter, text string) {
+	fmt.Fprint(w, text)
+	w.(http.Flusher).Flush()
+}
+
+func TestHTTPStreamsAreResumed(t *testing.T) {
+	var closed atomic.Int64
+	var id atomic.Value
+	s := webServer(t, func(w http.ResponseWriter, r *http.Request, q request) bool {
+		switch {
+		case q.Method == "tools/call":
+			id.Store(string(q.ID))
+			w.Header().Set("Content-Type", "text/event-stream")
+			sendEvent(w, "id: e1\r\nretry: 200\r\ndata:\r\n\r\n: comment\n\ndata: junk\n\n")
+			sendEvent(w, "event: message\ndata: {\"method\":\"notifications/progress\",\ndata: \"params\":{\"progressToken\":"+string(q.ID)+",\"progress\":1}}\n\nid: e2\ndata: {\"unfinished")
+			closed.Store(time.Now().UnixNano())
+		case r.Method == http.MethodGet && r.Header.Get("Last-Event-ID") == "e1":
+			if d := time.Duration(time.Now().UnixNano() - closed.Load()); d < 190*time.Millisecond {
+				t.Errorf("asked again after %v", d)
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			sendEvent(w, "data: {\"id\":"+id.Load().(string)+",\"result\":{\"resumed\":true}}\n\n")
+		default:
+			return false
+		}
+		return true
+	})
+	var steps int
+	raw, err := testRemote(t, settings{URL: s.URL}).call(testCtx(t), remoteCall{name: "t", progress: func(float64, float64, string) { steps++ }})
+	if err != nil || string(raw) != `{"resumed":true}` || steps != 1 {
+		t.Errorf("%s, %v, %d steps", raw, err, steps)
+	}
+}
+
+func TestHTTPAStreamWithoutAnswerCostsThatCall(t *testing.T) {
+	s := webServer(t, func(w http.ResponseWriter, _ *http.Request, q request) bool {
+		if q.Params.Name != "broken" {
+			return false
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		sendEvent(w, "data: {\"method\":\"x\"}\n\n")
+		return true
+	})
+	r := testRemote(t, settings{URL: s.URL})
+	_, err := r.call(testCtx(t), remoteCall{name: "broken", repeat: true})
+	wantLost(t, err, true, "without an answer")
+	mustCall(t, r, "t", `{}`)
+}
+
+func TestHTTPQuestionsComeOnTheStream(t *testing.T) {
+	replies := make(chan string, 1)
+	s := webServer(t, func(w http.ResponseWriter, r *http.Request, q request) bool {
+		switch {
+		case q.Method == "tools/call":
+			w.Header().Set("Content-Type", "text/event-stream")
+			sendEvent(w, `data: {"id":"q","method":"elicitation/create","params":`+form+"}\n\n")
+			sendEvent(w, `data: {"id":`+string(q.ID)+`,"result":{"said":"`+<-replies+"\"}}\n\n")
+		case string(q.ID) == `"q"`:
+			replies <- q.Get("Mcp-Session-Id")
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			return false
+		}
+		return true
+	})
+	var got []string
+	raw, err := testRemote(t, settings{URL: s.URL}).call(testCtx(t), remoteCall{name: "t", ask: answers(&got, `{"action":"decline"}`)})
+	if err != nil || string(raw) != `{"said":"s1"}` || len(got) != 1 {
+		t.Errorf("%s, %v, %q", raw, err, got)
+	}
+}
+
+func TestR35_TheModernCancelIsTheEndOfTheStream(t *testing.T) {
+	called, gone := make(chan struct{}), make(chan struct{})
+	var cancels atomic.Int64
+	s := modernServer(t, `[]`, func(_ http.ResponseWriter, r *http.Request, q request) bool {
+		if q.Method == "notifications/cancelled" {
+			cancels.Add(1)
+		}
+		if q.Method != "tools/call" {
+			return false
+		}
+		close(called)
+		<-r.Context().Done()
+		close(gone)
+		return true
+	})
+	ctx, cancel := context.WithCancel(testCtx(t))
+	done := make(chan error, 1)
+	r := testRemote(t, settings{URL: s.URL})
+	go func() { // ends with the call
+		_, err := r.call(ctx, remoteCall{name: "t"})
+		done <- err
+	}()
+	<-called
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	<-gone
+	if cancels.Load() > 0 {
+		t.Error("a message was sent too")
+	}
+}
+
+func TestR35_TheLegacyCancelIsAMessage(t *testing.T) {
+	called, told := make(chan string, 1), make(chan struct{})
+	s := webServer(t, func(_ http.ResponseWriter, r *http.Request, q request) bool {
+		switch q.Method {
+		case "tools/call":
+			called <- string(q.ID)
+			<-r.Context().Done()
+			return true
+		case "notifications/cancelled":
+			close(told)
+		}
+		return false
+	})
+	ctx, cancel := context.WithCancel(testCtx(t))
+	r := testRemote(t, settings{URL: s.URL})
+	done := make(chan struct{})
+	go func() { // ends with the call
+		defer close(done)
+		_, _ = r.call(ctx, remoteCall{name: "t"})
+	}()
+	<-called
+	cancel()
+	<-done
+	<-told
+}
+
+func TestT37_CredentialsStayAtHome(t *testing.T) {
+	const token = "Bearer sesame-open-9876"
+	var stolen atomic.Int64
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen.Add(1) }))
+	defer thief.Close()
+	for name, handle := range map[string]func(w http.ResponseWriter, r *http.Request, q request) bool{
+		"redirects": func(w http.ResponseWriter, r *http.Request, _ request) bool {
+			http.Redirect(w, r, thief.URL+"/x?q=1", http.StatusTemporaryRedirect)
+			return true
+		},
+		"echoes it in a 401": func(w http.ResponseWriter, r *http.Request, _ request) bool {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"bad token %s"}}`, r.Header.Get("Authorization"))
+			return true
+		},
+		"echoes it in a 500": func(w http.ResponseWriter, r *http.Request, _ request) bool {
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(w, "sesame-open-9876")
+			return true
+		},
+		"turns it into a GET": func(w http.ResponseWriter, r *http.Request, _ request) bool {
+			if r.URL.Path == "/other" {
+				return false
+			}
+			http.Redirect(w, r, "/other", http.StatusFound)
+			return true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := webServer(t, func(w http.ResponseWriter, r *http.Request, q request) bool {
+				if r.Header.Get("Authorization") != token {
+					t.Error("the server got no token")
+				}
+				return handle(w, r, q)
+			})
+			var log safeLog
+			r := newRemote(settings{URL: s.URL + "/mcp?key=query-secret-1", Headers: map[string]string{"Authorization": token}}, testLogger(&log), func() {})
+			_, err := r.call(testCtx(t), remoteCall{name: "t"})
+			r.close()
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, secret := range []string{"sesame", "query-secret"} {
+				if strings.Contains(err.Error()+log.String(), secret) {
+					t.Errorf("%s is in %v or in %s", secret, err, log.String())
+				}
+			}
+		})
+	}
+	if stolen.Load() > 0 {
+		t.Errorf("%d requests went to another origin", stolen.Load())
+	}
+}
+
+func TestHTTPSameOriginRedirectsAreFollowed(t *testing.T) {
+	s := webServer(t, func(w http.ResponseWriter, r *http.Request, _ request) bool {
+		if r.URL.Path == "/mcp" {
+			return false
+		}
+		http.Redirect(w, r, "/mcp", http.StatusPermanentRedirect)
+		return true
+	})
+	mustCall(t, testRemote(t, settings{URL: s.URL}), "t", `{}`)
+}
+
+const mirroredTools = `[
+	{"name":"good","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},
+		"in":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"b":{"type":"boolean","x-mcp-header":"B"}}}},
+	{"name":"number","inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}},
+	{"name":"twice","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}},
+	{"name":"split","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A\r\nB"}}}},
+	{"name":"naïve","inputSchema":{"type":"object"}}]`
+
+func TestHTTPArgumentsAreMirrored(t *testing.T) {
+	got := make(chan http.Header, 2)
+	var refused atomic.Bool
+	s := modernServer(t, mirroredTools, func(w http.ResponseWriter, r *http.Request, q request) bool {
+		if q.Method == "tools/call" {
+			if q.Params.Name == "good" && q.Get("Mcp-Param-Region") == "" { // the client has not listed yet
+				refused.Store(true)
+				w.WriteHeader(http.StatusBadRequest)
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32020,"message":"header mismatch"}}`, q.ID)
+				return true
+			}
+			got <- q.Header
+		}
+		return false
+	})
+	r := testRemote(t, settings{URL: s.URL})
+	mustCall(t, r, "good", `{"region":" a\nb","in":{"n":42.0},"b":null}`)
+	h := <-got
+	for name, want := range map[string]string{
+		"Mcp-Param-Region": "=?base64?IGEKYg==?=", "Mcp-Param-N": "42", "Mcp-Param-B": "", "Mcp-Name": "good", "Mcp-Method": "tools/call", "MCP-Protocol-Version": "2026-07-28",
+	} {
+		if h.Get(name) != want {
+			t.Errorf("%s: %q, want %q", name, h.Get(name), want)
+		}
+	}
+	if !refused.Load() {
+		t.Error("the list was not made up for")
+	}
+	mustCall(t, r, "naïve", `{}`)
+	if name := (<-got).Get("Mcp-Name"); name != "=?base64?bmHDr3Zl?=" {
+		t.Errorf("%q", name)
+	}
+	tools, warnings, err := r.list(testCtx(t))
+	if err != nil || len(tools) != 2 || len(warnings) != 3 {
+		t.Errorf("%d tools, %q, %v", len(tools), warnings, err)
+	}
+}
+
+func TestR34_AnotherVersionIsTaken(t *testing.T) {
+	var asked atomic.Int64
+	s := modernServer(t, `[]`, func(w http.ResponseWriter, _ *http.Request, q request) bool {
+		if asked.Add(1) > 1 {
+			return false
+		}
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"no","data":{"supported":["2027-01-01","2026-07-28"]}}}`, q.ID)
+		return true
+	})
+	mustCall(t, testRemote(t, settings{URL: s.URL}), "t", `{}`)
+}
+
+func TestR14_ModernChangesComeByASubscription(t *testing.T) {
+	s := modernServer(t, `[]`, func(w http.ResponseWriter, r *http.Request, q request) bool {
+		switch q.Method {
+		case "server/discover":
+			answer(w, q, `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`)
+		case "subscriptions/listen":
+			w.Header().Set("Content-Type", "text/event-stream")
+			sendEvent(w, `data: {"method":"notifications/subscriptions/acknowledged"}`+"\n\n"+`data: {"method":"notifications/tools/list_changed"}`+"\n\n")
+			<-r.Context().Done()
+		default:
+			return false
+		}
+		return true
+	})
+	told := make(chan struct{}, 10)
+	r := newRemote(settings{URL: s.URL}, slog.New(slog.DiscardHandler), func() { told <- struct{}{} })
+	defer r.close()
+	mustCall(t, r, "t", `{}`)
+	<-told
+}
+
+func TestR24_HTTPLimits(t *testing.T) {
+	s := webServer(t, func(w http.ResponseWriter, _ *http.Request, q request) bool {
+		switch q.Params.Name {
+		case "json":
+			answer(w, q, `"`+strings.Repeat("x", maxMessage)+`"`)
+		case "event":
+			w.Header().Set("Content-Type", "text/event-stream")
+			sendEvent(w, `data: {"id":`+string(q.ID)+`,"result":"`+strings.Repeat("x", maxMessage)+"\"}\n\n")
+		case "html":
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<h1>Welcome</h1>")
+		case "empty":
+			w.WriteHeader(http.StatusAccepted)
+		case "other":
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":999,"result":{}}`)
+		default:
+			return false
+		}
+		return true
+	})
+	r := testRemote(t, settings{URL: s.URL})
+	for name, words := range map[string]string{"json": "larger than", "event": "more than", "html": "text/html", "empty": "202", "other": "something else"} {
+		_, err := r.call(testCtx(t), remoteCall{name: name})
+		wantLost(t, err, true, words)
+	}
+	mustCall(t, r, "t", `{}`)
+}
+
+func TestR33_AServerThatIsNotThereIsTold(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	url := s.URL
+	_, err := testRemote(t, settings{URL: url}).call(testCtx(t), remoteCall{name: "t"})
+	wantLost(t, err, false, "404")
+	s.Close()
+	_, err = testRemote(t, settings{URL: url}).call(testCtx(t), remoteCall{name: "t"})
+	wantLost(t, err, false, "connection refused")
+}
