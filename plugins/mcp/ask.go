@@ -8,73 +8,111 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
-// The error codes of answers to a server's questions.
+// Codes of answers to a server's questions.
 const (
-	codeMethod   = -32601 // the question cannot be answered here
+	codeMethod   = -32601 // it cannot be answered here
 	codeParams   = -32602
 	codeRejected = -1 // what MCP's sampling has for a user who says no
 )
 
-// ask puts a question of the server to whoever made the call. The error is a *rpcError for the server, or why nobody was asked.
-func ask(ctx context.Context, call *pluginsdk.Call, method string, params json.RawMessage) (json.RawMessage, error) {
-	switch method {
-	case "elicitation/create":
-		return elicit(ctx, call, params)
-	case "sampling/createMessage":
-		return relay(call.Sample(ctx, params))
-	case "roots/list":
-		return relay(call.Roots(ctx))
+// asker puts the server's questions about a call to whoever made the call.
+type asker struct{ call *pluginsdk.Call }
+
+// one answers one question.
+func (a asker) one(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	answers, err := a.all(ctx, []question{{method, params}})
+	if err != nil {
+		return nil, err
 	}
-	return nil, &rpcError{code: codeMethod, message: fmt.Sprintf("this client answers no %q", method)}
+	return answers[0], nil
 }
 
-// elicit asks with a form. A URL that the server wants opened is declined: whoever answers cannot be shown where it leads.
-func elicit(ctx context.Context, call *pluginsdk.Call, params json.RawMessage) (json.RawMessage, error) {
-	o, err := parseObject(params)
-	if err != nil {
-		return nil, &rpcError{code: codeParams, message: "elicitation/create: params: " + err.Error()}
+// all answers questions that the server put at once, in one round. The error is a *rpcError for the server, or why nobody
+// was asked.
+func (a asker) all(ctx context.Context, list []question) ([]json.RawMessage, error) {
+	results := make([]json.RawMessage, len(list))
+	var asked []pluginsdk.Question
+	var places []int
+	for i, q := range list {
+		put, known, err := a.read(q)
+		switch {
+		case err != nil:
+			return nil, err
+		case known != nil:
+			results[i] = known
+		default:
+			asked, places = append(asked, put), append(places, i)
+		}
 	}
-	if mode, ok := o.text("mode"); ok && mode != "form" {
-		call.Logger().Warn("the server's question was declined: it asks by another way than a form", "mode", mode)
-		return action("decline", nil), nil
+	answers, err := a.call.ElicitAll(ctx, asked...)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil: // the questions themselves cannot be put
+		return nil, &rpcError{code: codeParams, message: err.Error()}
+	}
+	for n, i := range places {
+		if results[i], err = resultOf(asked[n].Kind, answers[n]); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// read makes a request of the server a question, or knows the answer.
+func (a asker) read(q question) (put pluginsdk.Question, known json.RawMessage, err error) {
+	switch q.method {
+	case "sampling/createMessage":
+		return pluginsdk.Question{Message: "The server asks for a message of the model.", Kind: pluginsdk.QuestionSampling, Params: q.params}, nil, nil
+	case "roots/list":
+		return pluginsdk.Question{Message: "The server asks for the roots.", Kind: pluginsdk.QuestionRoots}, nil, nil
+	case "elicitation/create":
+	default:
+		return put, nil, &rpcError{code: codeMethod, message: fmt.Sprintf("this client answers no %q", q.method)}
+	}
+	fault := func(why string) error {
+		return &rpcError{code: codeParams, message: "elicitation/create: params: " + why}
+	}
+	o, err := parseObject(q.params)
+	if err != nil {
+		return put, nil, fault(err.Error())
+	}
+	if mode, ok := o.text("mode"); ok && mode != "form" { // who answers cannot be shown where a URL leads
+		a.call.Logger().Warn("the server's question was declined: it asks by another way than a form", "mode", mode)
+		return put, action("decline", nil), nil
 	}
 	message, ok := o.text("message")
 	if !ok {
-		return nil, &rpcError{code: codeParams, message: "elicitation/create: params: message is no string"}
+		return put, nil, fault("message is no string")
 	}
 	schema := o.get("requestedSchema")
 	if isNull(schema) {
 		schema = nil
 	}
-	answer, err := call.Elicit(ctx, pluginsdk.Question{Message: message, Schema: schema})
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil: // the question itself cannot be put
-		return nil, &rpcError{code: codeParams, message: "elicitation/create: " + err.Error()}
-	case answer.Accepted():
-		return action("accept", answer.Content), nil
-	}
-	return action(answer.Action, nil), nil
+	return pluginsdk.Question{Message: message, Schema: schema, Kind: pluginsdk.QuestionForm}, nil, nil
 }
 
+// resultOf is the answer as the server's request wants it: of a form what was done with it, of a request that only a program can
+// answer that program's own result.
+func resultOf(kind pluginsdk.QuestionKind, answer pluginsdk.Answer) (json.RawMessage, error) {
+	switch {
+	case kind == pluginsdk.QuestionForm && answer.Accepted():
+		return action("accept", answer.Content), nil
+	case kind == pluginsdk.QuestionForm:
+		return action(answer.Action, nil), nil
+	case !answer.Accepted():
+		return nil, &rpcError{code: codeRejected, message: "the caller does not answer this question"}
+	case !isObject(answer.Content):
+		return nil, &rpcError{code: codeRejected, message: "the caller's answer is no JSON object"}
+	}
+	return answer.Content, nil
+}
+
+// action is the result of elicitation/create.
 func action(name string, content json.RawMessage) json.RawMessage {
 	o := object{{"action", encodeText(name)}}
 	if content != nil {
 		o = append(o, member{"content", content})
 	}
 	return o.raw()
-}
-
-// relay is the caller's own result of a request that only a program can answer.
-func relay(answer pluginsdk.Answer, err error) (json.RawMessage, error) {
-	switch {
-	case err != nil:
-		return nil, err
-	case answer.Accepted() && isObject(answer.Content):
-		return answer.Content, nil
-	case answer.Accepted():
-		return nil, &rpcError{code: codeRejected, message: "the caller's answer is no JSON object"}
-	}
-	return nil, &rpcError{code: codeRejected, message: "the caller does not answer this question"}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/toolhost/toolhost/pluginsdk"
 )
@@ -17,19 +18,20 @@ type caller struct {
 	name       string // the server's own for the tool
 	repeat     bool   // the operator says that it may be called again after an unknown outcome (C3)
 	structured bool   // a result without structuredContent is a failure (R19)
+	calls      *atomic.Int64
 }
 
 // execute sends the validated input as it is and reads the result.
 func (c caller) execute(ctx context.Context, call *pluginsdk.Call, in json.RawMessage) (any, error) {
+	ask := asker{call}
 	raw, err := c.remote.call(ctx, remoteCall{
 		name: c.name, arguments: in, meta: traceMeta(call.Traceparent()), repeat: c.repeat,
+		owner:    fmt.Sprint(c.calls.Add(1)), // two calls may be those of two people, and a plugin is not told (T34)
 		progress: call.Progress,
 		log: func(level, text string) {
 			call.Logger().Log(ctx, logLevel(level), text, "from", "server")
 		},
-		ask: func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-			return ask(ctx, call, method, params)
-		},
+		ask: ask.one, askAll: ask.all,
 	})
 	if err != nil {
 		return nil, c.failure(ctx, err)

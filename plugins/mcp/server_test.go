@@ -172,6 +172,17 @@ func (s *testServer) list(id, params json.RawMessage) {
 		s.result(id, `{"tools":[{"name":"first"}],"nextCursor":""}`)
 	case s.is("emptycursor"):
 		s.result(id, `{"tools":[{"name":"second"}]}`)
+	case s.is("tools"):
+		tool := func(name string) string {
+			return `{"name":"` + name + `","description":"does","inputSchema":{"type":"object"}}`
+		}
+		s.result(id, `{"tools":[`+tool("crash")+","+tool("echo")+","+tool("wait")+`]}`)
+	case s.is("tools"):
+		var tools []string
+		for _, name := range []string{"crash", "echo", "wait"} {
+			tools = append(tools, `{"name":"`+name+`","description":"does","inputSchema":{"type":"object"}}`)
+		}
+		s.result(id, `{"tools":[`+strings.Join(tools, ",")+`]}`)
 	case s.is("nolist"):
 		s.result(id, `{"tools":"none"}`)
 	case s.is("grows"): // each process has one more

@@ -137,7 +137,7 @@ func (s settings) patience() time.Duration {
 	if s.Timeout == "" {
 		return defaultPatience
 	}
-	return s.timeout()
+	return s.timeout() / 10 * 9 // less than what the server is given, so that one that is silent is not one that failed
 }
 
 // place is where the server is, for messages: the command or the URL, without what may be secret.

@@ -51,7 +51,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: the error has the secret: %v", tt.settings, err)
 		}
 	}
-	if s := (settings{Timeout: "3s"}); s.timeout() != 3*time.Second || s.patience() != 3*time.Second {
+	if s := (settings{Timeout: "3s"}); s.timeout() != 3*time.Second || s.patience() != 2700*time.Millisecond {
 		t.Errorf("timeout %s, patience %s", s.timeout(), s.patience())
 	}
 	if s := (settings{}); s.timeout() != defaultTimeout || s.patience() != defaultPatience {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolhost/toolhost/pluginsdk"
@@ -21,6 +22,7 @@ type tools struct {
 	remote   remote
 	changes  chan struct{} // holds one token: the list is to be read again
 	said     []string      // what was logged about the list before
+	calls    atomic.Int64  // how many were made
 
 	mu     sync.Mutex
 	listed bool // the tools are set
@@ -198,7 +200,7 @@ func (t *tools) tool(id string, d definition) pluginsdk.Definition {
 	repeat := slices.Contains(t.settings.Idempotent, d.name)
 	call := caller{
 		remote: t.remote, place: t.settings.place(), name: d.name, repeat: repeat,
-		structured: d.output != nil,
+		structured: d.output != nil, calls: &t.calls,
 	}
 	return pluginsdk.Tool[json.RawMessage, any]{
 		ID: id, Title: d.title, Description: d.text(), InputSchema: d.input, OutputSchema: d.output,

@@ -157,7 +157,7 @@ func TestR32_ASilentServer(t *testing.T) {
 	if took := time.Since(begun); took > 10*time.Second { // Limits.Start; the silent server never answers
 		t.Errorf("the list took %s", took)
 	}
-	if bad := status(t, h, "far").BadTools; len(bad) != 1 || !strings.Contains(bad[0].Reason, "server has not named its tools within 200ms") {
+	if bad := status(t, h, "far").BadTools; len(bad) != 1 || !strings.Contains(bad[0].Reason, "server has not named its tools within 180ms") {
 		t.Errorf("what is said of the silent server: %v", bad)
 	}
 	if _, err := h.Call(t.Context(), host.Call{Tool: "near", Input: []byte(`{}`)}); err != nil {
