@@ -17,6 +17,7 @@ import (
 )
 
 func TestR35_ACancelIsToldAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"", "modern"} {
 		t.Run("era of "+how, func(t *testing.T) {
 			s, dir := serverSettings(t, how)
@@ -48,6 +49,7 @@ func TestR35_ACancelIsToldAtOnce(t *testing.T) {
 }
 
 func TestR37_ProgressFlows(t *testing.T) {
+	t.Parallel()
 	s, _ := serverSettings(t, "")
 	r := testRemote(t, s)
 	var got []string
@@ -67,6 +69,7 @@ func TestR37_ProgressFlows(t *testing.T) {
 }
 
 func TestR14_ChangesAreToldOnce(t *testing.T) {
+	t.Parallel()
 	s, _ := serverSettings(t, "")
 	var told atomic.Int64
 	r := newRemote(s, slog.New(slog.DiscardHandler), func() { told.Add(1) })
@@ -79,6 +82,7 @@ func TestR14_ChangesAreToldOnce(t *testing.T) {
 }
 
 func TestR31_OtherToolsAfterARestartAreTold(t *testing.T) {
+	t.Parallel()
 	for how, want := range map[string]bool{"grows": true, "": false} {
 		s, dir := serverSettings(t, how)
 		told := make(chan struct{}, 10)
@@ -111,6 +115,7 @@ func answers(got *[]string, with string) func(context.Context, string, json.RawM
 }
 
 func TestQuestionsGoToTheCallThatRuns(t *testing.T) {
+	t.Parallel()
 	s, _ := serverSettings(t, "")
 	r := testRemote(t, s)
 	var got []string
@@ -138,6 +143,7 @@ func TestQuestionsGoToTheCallThatRuns(t *testing.T) {
 }
 
 func TestQuestionsGoToTheOwnerOfTheCall(t *testing.T) {
+	t.Parallel()
 	s, dir := serverSettings(t, "")
 	r := testRemote(t, s)
 	ctx, cancel := context.WithCancel(testCtx(t))
@@ -169,6 +175,7 @@ func TestQuestionsGoToTheOwnerOfTheCall(t *testing.T) {
 }
 
 func TestInputRequiredIsAnswered(t *testing.T) {
+	t.Parallel()
 	s, dir := serverSettings(t, "modern")
 	r := testRemote(t, s)
 	var got []string
@@ -203,6 +210,7 @@ func TestInputRequiredIsAnswered(t *testing.T) {
 }
 
 func TestModernRequestsSayWhoAsks(t *testing.T) {
+	t.Parallel()
 	s, _ := serverSettings(t, "modern")
 	raw, err := testRemote(t, s).call(testCtx(t), remoteCall{name: "params", meta: json.RawMessage(`{"traceparent":"00-1"}`), log: func(string, string) {}})
 	if err != nil {
@@ -257,6 +265,7 @@ func alive(pid string) bool {
 }
 
 func TestR30_FiftyRestartsLeaveNothing(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("it looks at /proc")
 	}
@@ -288,6 +297,7 @@ func TestR30_FiftyRestartsLeaveNothing(t *testing.T) {
 }
 
 func TestR30_AStubbornServerIsKilled(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("it looks at /proc")
 	}
@@ -309,6 +319,7 @@ func TestR30_AStubbornServerIsKilled(t *testing.T) {
 }
 
 func TestCallsAreConcurrent(t *testing.T) {
+	t.Parallel()
 	s, dir := serverSettings(t, "")
 	r := testRemote(t, s)
 	var wg sync.WaitGroup

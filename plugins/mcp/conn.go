@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 )
@@ -16,10 +15,10 @@ import (
 // of several reasons, when the server says that its tools changed or came back with others. It is called by a goroutine of
 // the remote's, and not after close.
 func newRemote(s settings, log *slog.Logger, changed func()) remote {
-	c := &conn{set: s, log: log, changed: changed, limit: s.timeout()}
+	c := &conn{set: s, changed: changed, limit: s.timeout(), hide: hider(s)}
+	c.log = slog.New(hidingLog{log.Handler(), c.hide})
 	c.ctx, c.end = context.WithCancelCause(context.Background())
 	c.signal = make(chan struct{}, 1)
-	c.hide = hider(s)
 	c.wg.Go(c.announce) // ends with close
 	return c
 }
@@ -85,6 +84,9 @@ func (c *conn) list(ctx context.Context) (tools []json.RawMessage, warnings []st
 }
 
 func (c *conn) call(ctx context.Context, rc remoteCall) (result json.RawMessage, err error) {
+	if log := rc.log; log != nil {
+		rc.log = func(level, text string) { log(level, c.hide(text)) }
+	}
 	err = c.try(ctx, rc.repeat, func(s *session) (err error) {
 		result, err = s.callTool(ctx, &rc)
 		var e *rpcError
@@ -111,6 +113,9 @@ func (c *conn) try(ctx context.Context, repeat bool, do func(*session) error) er
 		err = do(s)
 		if err == nil || ctx.Err() != nil {
 			return err
+		}
+		if e, ok := errors.AsType[*rpcError](err); ok {
+			return &rpcError{code: e.code, message: c.hide(e.message), data: e.data}
 		}
 		lost, ok := errors.AsType[*lostError](err)
 		if !ok {
@@ -297,7 +302,7 @@ func (c *conn) compare(s *session) {
 	defer cancel()
 	tools, _, err := s.listTools(ctx)
 	if err != nil {
-		c.log.Warn("the tools of the server that came back could not be listed", "error", c.hide(err.Error()))
+		c.log.Warn("the tools of the server that came back could not be listed", "error", err)
 		return
 	}
 	c.mu.Lock()
@@ -324,7 +329,7 @@ func (c *conn) listen(s *session) {
 		_, err := s.send(s.ctx, rpc{method: "subscriptions/listen", params: s.params(
 			map[string]json.RawMessage{"notifications": json.RawMessage(`{"toolsListChanged":true}`)}, nil)})
 		if _, refused := errors.AsType[*rpcError](err); refused {
-			c.log.Warn("the server takes no subscription to its changes", "error", c.hide(err.Error()))
+			c.log.Warn("the server takes no subscription to its changes", "error", err)
 			return
 		}
 		if time.Since(began) > soundTime {
@@ -377,26 +382,4 @@ func (c *conn) close() error {
 	}
 	c.wg.Wait()
 	return nil
-}
-
-// hider replaces the values that the settings keep to themselves, such as tokens, in text from elsewhere (T37).
-func hider(s settings) func(string) string {
-	var pairs []string
-	add := func(value string) {
-		if len(value) >= 8 {
-			pairs = append(pairs, value, "…")
-		}
-	}
-	for name, v := range s.Headers {
-		add(v)
-		if scheme, token, ok := strings.Cut(v, " "); ok && strings.EqualFold(name, "Authorization") && scheme != "" {
-			add(token)
-		}
-	}
-	for name, v := range s.Env {
-		if soundsSecret(name) {
-			add(v)
-		}
-	}
-	return strings.NewReplacer(pairs...).Replace
 }

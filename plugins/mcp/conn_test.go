@@ -80,6 +80,7 @@ func wantLost(t *testing.T, err error, sent bool, words ...string) {
 }
 
 func TestR5_OddEntriesCostThemselves(t *testing.T) {
+	t.Parallel()
 	s, _ := serverSettings(t, "odd")
 	tools, warnings, err := testRemote(t, s).list(testCtx(t))
 	if err != nil {
@@ -100,6 +101,7 @@ func TestR5_OddEntriesCostThemselves(t *testing.T) {
 }
 
 func TestR13_Cursors(t *testing.T) {
+	t.Parallel()
 	for how, want := range map[string]struct {
 		tools   int
 		warning string
@@ -122,6 +124,7 @@ func TestR13_Cursors(t *testing.T) {
 }
 
 func TestR21_NumbersSurviveTheWire(t *testing.T) {
+	t.Parallel()
 	s, _ := serverSettings(t, "")
 	r := testRemote(t, s)
 	const args = `{"n":9007199254740993,"f":1.0,"e":1e400,"s":"<a&b>\u0000é"}`
@@ -135,6 +138,7 @@ func TestR21_NumbersSurviveTheWire(t *testing.T) {
 }
 
 func TestR24_BigMessages(t *testing.T) {
+	t.Parallel()
 	s, dir := serverSettings(t, "")
 	r := testRemote(t, s)
 	if raw := mustCall(t, r, "big", `{"size":20971520}`); len(raw) < 20<<20 {
@@ -153,6 +157,7 @@ func TestR24_BigMessages(t *testing.T) {
 }
 
 func TestR26_JunkIsSkippedAndCounted(t *testing.T) {
+	t.Parallel()
 	s, dir := serverSettings(t, "junk")
 	r := testRemote(t, s)
 	mustCall(t, r, "junk", `{}`)
@@ -166,6 +171,7 @@ func TestR26_JunkIsSkippedAndCounted(t *testing.T) {
 }
 
 func TestR27_StderrIsDrained(t *testing.T) {
+	t.Parallel()
 	s, _ := serverSettings(t, "")
 	r := testRemote(t, s)
 	mustCall(t, r, "burst", `{}`)
@@ -177,6 +183,7 @@ func TestR27_StderrIsDrained(t *testing.T) {
 }
 
 func TestR31_ACrashIsTold(t *testing.T) {
+	t.Parallel()
 	s, dir := serverSettings(t, "")
 	s.Env["API_TOKEN"] = "hush-hush-hush"
 	r := testRemote(t, s)
@@ -197,6 +204,7 @@ func TestR31_ACrashIsTold(t *testing.T) {
 }
 
 func TestC3_OnlyWhatMayBeRepeatedIs(t *testing.T) {
+	t.Parallel()
 	s, dir := serverSettings(t, "")
 	r := testRemote(t, s)
 	_, err := r.call(testCtx(t), remoteCall{name: "crash", repeat: true})
@@ -207,6 +215,7 @@ func TestC3_OnlyWhatMayBeRepeatedIs(t *testing.T) {
 }
 
 func TestR31_FailuresInARowAreDelayed(t *testing.T) {
+	t.Parallel()
 	s, dir := serverSettings(t, "")
 	r := testRemote(t, s)
 	for n := range 20 {
@@ -223,6 +232,7 @@ func TestR31_FailuresInARowAreDelayed(t *testing.T) {
 }
 
 func TestR33_AStartThatFailsIsTold(t *testing.T) {
+	t.Parallel()
 	t.Run("no such command", func(t *testing.T) {
 		_, err := testRemote(t, settings{Command: "no-such-command-here", Args: []string{"--api-key", "sesame", "x"}}).call(testCtx(t), remoteCall{name: "x"})
 		wantLost(t, err, false, `"no-such-command-here --api-key … x"`, "not found")
@@ -245,6 +255,7 @@ func TestR33_AStartThatFailsIsTold(t *testing.T) {
 }
 
 func TestR34_EveryEraIsFound(t *testing.T) {
+	t.Parallel()
 	for how, want := range map[string]string{ // what the server got until the first list, and after a restart
 		"":                "server/discover initialize",
 		"silent":          "server/discover initialize",

@@ -28,8 +28,9 @@ type httpLink struct {
 	client  *http.Client
 	log     *slog.Logger
 
-	ctx context.Context // ends with stop
-	end context.CancelFunc
+	ctx      context.Context // ends with stop
+	end      context.CancelFunc
+	viaProxy sync.Once // is told
 
 	mu      sync.Mutex
 	peer    *peer
@@ -76,7 +77,7 @@ func (l *httpLink) proxy(r *http.Request) (*url.URL, error) {
 	}
 	u, err := http.ProxyFromEnvironment(r)
 	if u != nil {
-		l.log.Debug("through a proxy", "proxy", u.Host)
+		l.viaProxy.Do(func() { l.log.Info("the server is reached through the environment's proxy", "proxy", u.Host) })
 	}
 	return u, err
 }

@@ -81,6 +81,7 @@ func modernServer(t *testing.T, tools string, handle func(w http.ResponseWriter,
 }
 
 func TestHTTPLegacySession(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var got []string
 	s := webServer(t, func(_ http.ResponseWriter, r *http.Request, q request) bool {
@@ -111,6 +112,7 @@ func TestHTTPLegacySession(t *testing.T) {
 }
 
 func TestR39_ALostSessionIsOpenedAgain(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{http.StatusNotFound, http.StatusBadRequest} {
 		var sessions, calls atomic.Int64
 		s := webServer(t, func(w http.ResponseWriter, _ *http.Request, q request) bool {
@@ -143,6 +145,7 @@ func sendEvent(w http.ResponseWriter, text string) {
 }
 
 func TestHTTPStreamsAreResumed(t *testing.T) {
+	t.Parallel()
 	var closed atomic.Int64
 	var id atomic.Value
 	s := webServer(t, func(w http.ResponseWriter, r *http.Request, q request) bool {
@@ -172,6 +175,7 @@ func TestHTTPStreamsAreResumed(t *testing.T) {
 }
 
 func TestHTTPAStreamWithoutAnswerCostsThatCall(t *testing.T) {
+	t.Parallel()
 	s := webServer(t, func(w http.ResponseWriter, _ *http.Request, q request) bool {
 		if q.Params.Name != "broken" {
 			return false
@@ -187,6 +191,7 @@ func TestHTTPAStreamWithoutAnswerCostsThatCall(t *testing.T) {
 }
 
 func TestHTTPQuestionsComeOnTheStream(t *testing.T) {
+	t.Parallel()
 	replies := make(chan string, 1)
 	s := webServer(t, func(w http.ResponseWriter, r *http.Request, q request) bool {
 		switch {
@@ -210,6 +215,7 @@ func TestHTTPQuestionsComeOnTheStream(t *testing.T) {
 }
 
 func TestR35_TheModernCancelIsTheEndOfTheStream(t *testing.T) {
+	t.Parallel()
 	called, gone := make(chan struct{}), make(chan struct{})
 	var cancels atomic.Int64
 	s := modernServer(t, `[]`, func(_ http.ResponseWriter, r *http.Request, q request) bool {
@@ -243,6 +249,7 @@ func TestR35_TheModernCancelIsTheEndOfTheStream(t *testing.T) {
 }
 
 func TestR35_TheLegacyCancelIsAMessage(t *testing.T) {
+	t.Parallel()
 	called, told := make(chan string, 1), make(chan struct{})
 	s := webServer(t, func(_ http.ResponseWriter, r *http.Request, q request) bool {
 		switch q.Method {
@@ -269,6 +276,7 @@ func TestR35_TheLegacyCancelIsAMessage(t *testing.T) {
 }
 
 func TestT37_CredentialsStayAtHome(t *testing.T) {
+	t.Parallel()
 	const token = "Bearer sesame-open-9876"
 	var stolen atomic.Int64
 	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen.Add(1) }))
@@ -288,6 +296,19 @@ func TestT37_CredentialsStayAtHome(t *testing.T) {
 			fmt.Fprint(w, "sesame-open-9876")
 			return true
 		},
+		"echoes it everywhere": func(w http.ResponseWriter, r *http.Request, q request) bool {
+			if q.Method != "tools/call" {
+				return false
+			}
+			own := r.Header.Get("Authorization")
+			w.Header().Set("Content-Type", "text/event-stream")
+			sendEvent(w, "data: junk "+own+"\n\n")
+			for _, params := range []string{`{"level":"info","data":"` + own + `"}`, `{"level":"info","data":{"a":"` + own + `"},"logger":"` + own + `"}`} {
+				sendEvent(w, `data: {"method":"notifications/message","params":`+params+"}\n\n")
+			}
+			sendEvent(w, `data: {"id":`+string(q.ID)+`,"error":{"code":1,"message":"no `+own+"\"}}\n\n")
+			return true
+		},
 		"turns it into a GET": func(w http.ResponseWriter, r *http.Request, _ request) bool {
 			if r.URL.Path == "/other" {
 				return false
@@ -305,7 +326,7 @@ func TestT37_CredentialsStayAtHome(t *testing.T) {
 			})
 			var log safeLog
 			r := newRemote(settings{URL: s.URL + "/mcp?key=query-secret-1", Headers: map[string]string{"Authorization": token}}, testLogger(&log), func() {})
-			_, err := r.call(testCtx(t), remoteCall{name: "t"})
+			_, err := r.call(testCtx(t), remoteCall{name: "t", log: func(_, text string) { fmt.Fprintln(&log, text) }})
 			r.close()
 			if err == nil {
 				t.Fatal("no error")
@@ -323,6 +344,7 @@ func TestT37_CredentialsStayAtHome(t *testing.T) {
 }
 
 func TestHTTPSameOriginRedirectsAreFollowed(t *testing.T) {
+	t.Parallel()
 	s := webServer(t, func(w http.ResponseWriter, r *http.Request, _ request) bool {
 		if r.URL.Path == "/mcp" {
 			return false
@@ -342,6 +364,7 @@ const mirroredTools = `[
 	{"name":"naïve","inputSchema":{"type":"object"}}]`
 
 func TestHTTPArgumentsAreMirrored(t *testing.T) {
+	t.Parallel()
 	got := make(chan http.Header, 2)
 	var refused atomic.Bool
 	s := modernServer(t, mirroredTools, func(w http.ResponseWriter, r *http.Request, q request) bool {
@@ -380,6 +403,7 @@ func TestHTTPArgumentsAreMirrored(t *testing.T) {
 }
 
 func TestR34_AnotherVersionIsTaken(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Int64
 	s := modernServer(t, `[]`, func(w http.ResponseWriter, _ *http.Request, q request) bool {
 		if asked.Add(1) > 1 {
@@ -393,6 +417,7 @@ func TestR34_AnotherVersionIsTaken(t *testing.T) {
 }
 
 func TestR14_ModernChangesComeByASubscription(t *testing.T) {
+	t.Parallel()
 	s := modernServer(t, `[]`, func(w http.ResponseWriter, r *http.Request, q request) bool {
 		switch q.Method {
 		case "server/discover":
@@ -414,6 +439,7 @@ func TestR14_ModernChangesComeByASubscription(t *testing.T) {
 }
 
 func TestR24_HTTPLimits(t *testing.T) {
+	t.Parallel()
 	s := webServer(t, func(w http.ResponseWriter, _ *http.Request, q request) bool {
 		switch q.Params.Name {
 		case "json":
@@ -443,6 +469,7 @@ func TestR24_HTTPLimits(t *testing.T) {
 }
 
 func TestR33_AServerThatIsNotThereIsTold(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.NotFoundHandler())
 	url := s.URL
 	_, err := testRemote(t, settings{URL: url}).call(testCtx(t), remoteCall{name: "t"})

@@ -130,7 +130,7 @@ func (p *process) drain(stderr io.Reader) {
 			continue
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			p.log.Info(p.hide(strings.ToValidUTF8(string(line), "\uFFFD")), "stream", "stderr")
+			p.log.Info(strings.ToValidUTF8(string(line), "\uFFFD"), "stream", "stderr")
 		}
 		if err != nil {
 			return

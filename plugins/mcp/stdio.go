@@ -92,7 +92,7 @@ func (l *stdioLink) take(p *peer, line []byte) {
 		}
 		if n := l.junk.Add(1); n <= 10 {
 			l.log.Warn("the server wrote a line to its standard output that is no message of MCP: it is skipped",
-				"line", l.proc.hide(clip(string(line), 200)), "count", n)
+				"line", clip(string(line), 200), "count", n)
 		}
 		return
 	}
