@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"strconv"
 
@@ -19,7 +20,8 @@ const firstModern = "2026-07-28"
 func (s *Server) newSDK() *mcp.Server {
 	sdk := mcp.NewServer(&mcp.Implementation{Name: s.cfg.Name, Version: s.cfg.Version}, &mcp.ServerOptions{
 		Instructions: s.cfg.Instructions,
-		Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}, Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}, Tools: &mcp.ToolCapabilities{ListChanged: true},
+			Prompts: &mcp.PromptCapabilities{}, Resources: &mcp.ResourceCapabilities{}}, // receiveEmpty
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
 	sdk.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -60,8 +62,9 @@ func (s *Server) receive(ctx context.Context, method string, req mcp.Request, ne
 				l.setLevel(string(p.Level))
 			}
 		}
-	case "prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read",
-		"resources/subscribe", "resources/unsubscribe", "completion/complete":
+	case "prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read":
+		return s.receiveEmpty(method, req)
+	case "resources/subscribe", "resources/unsubscribe", "completion/complete":
 		return nil, &jsonrpc.Error{Code: codeNoMethod, Message: method + ": this server has tools only"}
 	}
 	return next(ctx, method, req)
@@ -141,6 +144,16 @@ func eraOf(meta json.RawMessage) era {
 	var version string
 	if json.Unmarshal(metaMember(meta, "io.modelcontextprotocol/protocolVersion"), &version) == nil && version >= firstModern {
 		return modern
+	}
+	return legacy
+}
+
+// eraOfRequest is eraOf for a request that the SDK has read.
+func eraOfRequest(req mcp.Request) era {
+	if p := req.GetParams(); p != nil && !reflect.ValueOf(p).IsNil() { // without params it is a nil pointer
+		if v, _ := p.GetMeta()[mcp.MetaKeyProtocolVersion].(string); v >= firstModern {
+			return modern
+		}
 	}
 	return legacy
 }

@@ -233,11 +233,11 @@ func legacyFault(version string, msgs []message, batch bool) *rpcError {
 // callFault says why a legacy call cannot be handed to the SDK, which would answer with text and a bad status.
 func callFault(m message) *rpcError {
 	switch m.method {
-	case "initialize", "logging/setLevel", "tools/call":
+	case "initialize", "logging/setLevel", "tools/call", "prompts/get", "resources/read":
 		if m.params == nil {
 			return &rpcError{code: codeInvalidParams, message: m.method + ": params is missing"}
 		}
-	case "ping", "tools/list":
+	case "ping", "tools/list", "prompts/list", "resources/list", "resources/templates/list":
 	default:
 		return &rpcError{code: codeNoMethod, message: "there is no method " + m.method + " here: this server has tools only"}
 	}

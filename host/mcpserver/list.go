@@ -130,15 +130,10 @@ func (s *Server) receiveList(ctx context.Context, req *mcp.ListToolsRequest) (mc
 	if l == nil {
 		return nil, &jsonrpc.Error{Code: codeInternal, Message: "internal error"}
 	}
-	e := legacy
-	if req.Params != nil {
-		if req.Params.Cursor != "" {
-			return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "tools/list: there is no such cursor: every tool is on the first page"}
-		}
-		if v, _ := req.Params.GetMeta()[mcp.MetaKeyProtocolVersion].(string); v >= firstModern {
-			e = modern
-		}
+	if req.Params != nil && req.Params.Cursor != "" {
+		return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "tools/list: there is no such cursor: every tool is on the first page"}
 	}
+	e := eraOfRequest(req)
 	list := s.listing(l.caller)
 	s.told(l.caller, list)
 	m := object{{"tools", list.json[e]}}

@@ -12,6 +12,7 @@ const (
 	codeInvalidRequest = -32600
 	codeNoMethod       = -32601
 	codeHeaderMismatch = -32020
+	codeNoResource     = -32002 // legacy
 )
 
 // message is one JSON-RPC message as it was received.

@@ -13,7 +13,7 @@ func TestStdio_ListAndCallInBothEras(t *testing.T) {
 	c := startStdio(t, newServer(t, Config{}))
 	c.send(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + modernMeta + `}}`)
 	m := c.answerTo(1.0)
-	if dig(m, "result", "capabilities", "tools", "listChanged") != true || dig(m, "result", "capabilities", "prompts") != nil {
+	if dig(m, "result", "capabilities", "tools", "listChanged") != true {
 		t.Errorf("discover: %v", m)
 	}
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{` + modernMeta + `}}`)
@@ -47,10 +47,35 @@ func TestStdio_ListAndCallInBothEras(t *testing.T) {
 func TestStdio_AServerOfToolsHasNoPromptsAndResources(t *testing.T) {
 	c := startStdio(t, newServer(t, Config{}))
 	c.shake()
-	for i, method := range []string{"prompts/list", "prompts/get", "resources/list", "resources/read", "resources/templates/list", "completion/complete", "no/such"} {
-		c.send(`{"jsonrpc":"2.0","id":` + string(encode(i)) + `,"method":"` + method + `","params":{"name":"x","uri":"x:y","ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":"b"}}}`)
-		if m := c.answerTo(float64(i)); dig(m, "error", "code") != -32601.0 {
-			t.Errorf("%s: %v", method, m)
+	for i, x := range []struct {
+		method string
+		code   float64 // 0: an empty list
+	}{
+		{"prompts/list", 0}, {"resources/list", 0}, {"resources/templates/list", 0},
+		{"prompts/get", -32602}, {"resources/read", -32002}, {"resources/subscribe", -32601}, {"completion/complete", -32601}, {"no/such", -32601},
+	} {
+		c.send(`{"jsonrpc":"2.0","id":` + string(encode(i)) + `,"method":"` + x.method + `","params":{"name":"x","uri":"x:y","ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":"b"}}}`)
+		m := c.answerTo(float64(i))
+		if x.code != 0 {
+			if dig(m, "error", "code") != x.code {
+				t.Errorf("%s: %v", x.method, m)
+			}
+			continue
+		}
+		name, _ := emptyMember(x.method)
+		if list, ok := dig(m, "result", name).([]any); !ok || len(list) != 0 {
+			t.Errorf("%s: %v", x.method, m)
+		}
+	}
+}
+
+func TestStdio_ACallWithoutArgumentsIsOneWithNone(t *testing.T) {
+	c := startStdio(t, newServer(t, Config{}))
+	c.shake()
+	for i, params := range []string{`"name":"echo"`, `"name":"echo","arguments":null`, `"name":"echo","arguments":{}`, `"name":"echo",` + modernMeta} {
+		c.send(`{"jsonrpc":"2.0","id":` + string(encode(i)) + `,"method":"tools/call","params":{` + params + `}}`)
+		if m := c.answerTo(float64(i)); dig(m, "result", "content") == nil {
+			t.Errorf("%s: %v", params, m)
 		}
 	}
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/toolhost/toolhost/pluginsdk"
@@ -16,21 +17,19 @@ func build(_ context.Context, r *pluginsdk.Registry) error {
 	return r.Set(all(r)...)
 }
 
-// all are the tools. One of them changes what r has: it adds test_added_tool, and takes it away the next time.
+// all are the tools. One of them changes what r has, into something that it has not been before.
 func all(r *pluginsdk.Registry) []pluginsdk.Definition {
 	var mu sync.Mutex
 	var tools []pluginsdk.Definition
-	added := false
-	change := simple("test_trigger_tool_change", "Adds a tool to the list, or takes it away again.",
+	changes := 0
+	change := simple("test_trigger_tool_change", "Puts another test_added_tool into the list.",
 		func(context.Context, *pluginsdk.Call) (string, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			set := tools
-			if added = !added; added {
-				set = append(tools[:len(tools):len(tools)], simple("test_added_tool", "Is there after every other change of the list.",
-					func(context.Context, *pluginsdk.Call) (string, error) { return "It is there.", nil }))
-			}
-			return "The list has changed.", r.Set(set...)
+			changes++
+			added := simple("test_added_tool", fmt.Sprintf("Was added by change %d of the list.", changes),
+				func(context.Context, *pluginsdk.Call) (string, error) { return "It is there.", nil })
+			return "The list has changed.", r.Set(append(tools[:len(tools):len(tools)], added)...)
 		})
 	tools = append(tools, change)
 	tools = append(tools, contents()...)
