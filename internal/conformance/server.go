@@ -29,8 +29,12 @@ func startServer(ctx context.Context, bin string) (*server, error) {
 		return nil, err
 	}
 	s := &server{dir: dir}
+	config := filepath.Join(dir, "toolhost.yaml") // in place of the user's own
+	if err := os.WriteFile(config, nil, 0o600); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
 	s.cmd = exec.CommandContext(ctx, filepath.Join(bin, "toolhost"), "--plugins", filepath.Join(bin, "conformance", "plugins"),
-		"--state-dir", dir, "mcp", "--http", "127.0.0.1:0")
+		"--config", config, "--state", dir, "mcp", "--http", "127.0.0.1:0")
 	s.cmd.Dir = dir
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(os.Interrupt) }
 	s.cmd.WaitDelay = 10 * time.Second
