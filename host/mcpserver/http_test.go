@@ -249,7 +249,6 @@ func TestT34_ASessionIsItsSubjectsOnly(t *testing.T) {
 }
 
 func TestT36_ACallerIsWhatTheTokenSays(t *testing.T) {
-	s := newServer(t, Config{Verify: verify})
 	var got []host.Caller
 	var mu sync.Mutex
 	h := newHost(t, host.Config{Policy: host.Policy{Func: func(_ context.Context, c host.PolicyCall) (host.Action, error) {
@@ -258,7 +257,7 @@ func TestT36_ACallerIsWhatTheTokenSays(t *testing.T) {
 		got = append(got, c.Caller)
 		return host.Allow, nil
 	}}})
-	s = newServer(t, Config{Verify: verify, Host: h})
+	s := newServer(t, Config{Verify: verify, Host: h})
 	c := startHTTP(t, s)
 	c.header.Set("Authorization", "Bearer ada-token")
 	c.post(strings.Replace(echoCall(","+modernMeta), `"_meta":{`, `"_meta":{"subject":"root","caller":{"subject":"root"},`, 1), append(modernCall("tools/call", "echo"), "X-Subject", "root")...)
@@ -517,7 +516,7 @@ func TestHTTP_AStormOfSessionsLeavesNothingBehind(t *testing.T) {
 func TestR24_ALargeResultOverHTTP(t *testing.T) {
 	c := startHTTP(t, newServer(t, Config{}))
 	c.shake()
-	const size = 20 << 20
+	const size = largeBytes
 	_, all := c.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"big","arguments":{"bytes":%d}}}`, size))
 	if text, _ := dig(all[0], "result", "content", 0, "text").(string); len(text) < size {
 		t.Errorf("got %d bytes", len(text))

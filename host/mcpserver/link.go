@@ -1,5 +1,7 @@
 package mcpserver
 
+//lint:file-ignore SA1019 clients of the older versions use what newer ones deprecate
+
 import (
 	"context"
 	"encoding/json"

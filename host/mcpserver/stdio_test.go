@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -143,9 +144,9 @@ func TestStdio_ABatchOfAnOldClientIsAnsweredAsOne(t *testing.T) {
 func TestR24_ALargeResultArrivesAndTheSessionLives(t *testing.T) {
 	c := startStdio(t, newServer(t, Config{}))
 	c.shake()
-	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"big","arguments":{"bytes":20971520}}}`)
+	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"big","arguments":{"bytes":%d}}}`, largeBytes))
 	m := c.answerTo(1.0)
-	if text, _ := dig(m, "result", "content", 0, "text").(string); len(text) < 20<<20 && dig(m, "result", "isError") != true {
+	if text, _ := dig(m, "result", "content", 0, "text").(string); len(text) < largeBytes && dig(m, "result", "isError") != true {
 		t.Errorf("got %d bytes, error %v", len(text), m["error"])
 	}
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
