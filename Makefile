@@ -16,7 +16,7 @@ FUZZTIME := 10s
 SOAK     := 5m
 GOBUILD  := go build -trimpath
 
-.PHONY: help setup build faults demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean contract mutants requirements soak conformance
+.PHONY: help setup build faults demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean contract mutants requirements soak conformance clients import
 
 help: ## Print this list
 	@echo 'usage: make TARGET'
@@ -69,6 +69,17 @@ requirements: ## Run the tests that prove each of the requirements and print bot
 
 mutants: ## Break the product on purpose, once for each patch, and show that its test fails
 	go run ./internal/mutants host/testdata/mutants/*.patch
+
+# npm install and not ci: an optional dependency of the inspector is for Windows alone, and ci refuses the lock file for it.
+tools/mcp/clients/node_modules/.stamp: tools/mcp/clients/package.json
+	cd tools/mcp/clients && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --prefer-offline
+	@touch $@
+
+clients: build tools/mcp/clients/node_modules/.stamp ## Drive real MCP clients against toolhost mcp and print what each can do (Linux; needs Node and npm)
+	go run ./internal/clients $(if $(ONLY),-only '$(ONLY)')
+
+import: build tools/mcp/clients/node_modules/.stamp ## Import real MCP servers, kill each in a call, call again (Linux; needs Node and npm)
+	go run ./internal/clients -import $(if $(ONLY),-only '$(ONLY)')
 
 # The load generator shares the machine with the plugins: stop what else is busy before you believe a latency.
 soak: ## Load, kill, stop, replace, break and fill plugins; SOAK=5m is the time without and again with chaos, or full

@@ -49,6 +49,8 @@ var imports = map[string][]string{
 	"internal/faults":      {"pluginsdk", "proto/wire", "proto/toolplugin"},
 	"internal":             {"host/config", "host", "pluginsdk", "pluginsdk/plugintest"},
 
+	"internal/clients":            {"host/config", "host"},
+	"internal/clients/plugin":     {"pluginsdk"},
 	"internal/conformance":        {},
 	"internal/conformance/client": {"host"},
 	"internal/conformance/plugin": {"pluginsdk"},
