@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver"
 )
 
 const lintLong = `Scan the definitions of tools for text that speaks to the model and not to people.
@@ -20,6 +21,11 @@ a plugin did not say what tools it has. Findings alone are no error: look at the
 
 What became of a tool since its plugin was accepted last, or else was seen first, is
 listed too: another text or schema, a weaker hint, a further permission, old -> new.
+
+And what MCP clients, or the model APIs behind them, do not take as it is (rules that
+begin with mcp): unions at the root of an input schema, roots that are no objects, older
+drafts of JSON Schema, patterns outside of JavaScript's, names that are cut or mapped.
+It is said of the server that serve in the configuration describes.
 
 --accept records, after they are shown, that a person has accepted the definitions.
 With definitions: review in the configuration a tool with findings or changes exists
@@ -87,10 +93,15 @@ type lintedTool struct {
 	Held     bool           `json:"held"`
 	Findings []host.Finding `json:"findings"`
 	Changes  []host.Change  `json:"changes"`
+
+	MCP []mcpserver.Remark `json:"mcp"` // what MCP clients do not take as it is
 }
 
 func (a *app) lint(ctx context.Context, h *host.Host, name string, accept bool) error {
 	found := lintPlugins(h, name, accept)
+	addRemarks(found, mcpserver.Lint(slices.Collect(h.Tools()), mcpserver.Config{
+		Prefix: a.file.Serve.Prefix, Profile: mcpserver.Profile(a.file.Serve.Profile),
+	}))
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -185,6 +196,21 @@ func lintedOf(p host.PluginStatus, id string) lintedTool {
 	return t
 }
 
+// addRemarks gives every tool what is said of it.
+func addRemarks(found []linted, remarks []mcpserver.Remark) {
+	for _, l := range found {
+		for i := range l.Tools {
+			t := &l.Tools[i]
+			t.MCP = []mcpserver.Remark{}
+			for _, r := range remarks {
+				if r.Plugin == l.Plugin && r.Tool == t.ID {
+					t.MCP = append(t.MCP, r)
+				}
+			}
+		}
+	}
+}
+
 func (a *app) showLint(found []linted) error {
 	var rows [][]string
 	add := func(tool, score, rule, path, what string) {
@@ -196,7 +222,7 @@ func (a *app) showLint(found []linted) error {
 			if t.Held {
 				score += " held"
 			}
-			if len(t.Findings)+len(t.Changes) == 0 {
+			if len(t.Findings)+len(t.Changes)+len(t.MCP) == 0 {
 				add(name, score, "-", "", "")
 			}
 			for _, c := range t.Changes {
@@ -204,6 +230,9 @@ func (a *app) showLint(found []linted) error {
 			}
 			for _, f := range t.Findings {
 				add(name, score, f.Rule, f.Path, f.Quote)
+			}
+			for _, r := range t.MCP {
+				add(name, score, "mcp "+r.Rule, r.Path, r.Text)
 			}
 		}
 		for _, b := range l.Refused {

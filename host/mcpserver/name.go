@@ -31,40 +31,44 @@ const (
 //
 // reports, sorted, has one line for each tool whose name is none of its id, its alias and plugin__id by prefix.
 func exportNames(tools []host.Tool, prefix bool, budget int) (exported map[string]host.Tool, reports []string) {
+	exported = make(map[string]host.Tool, len(tools))
+	for _, r := range nameTools(tools, prefix, budget) {
+		exported[r.name] = r.tool
+		if r.why != "" {
+			reports = append(reports, r.report())
+		}
+	}
+	slices.Sort(reports)
+	return exported, reports
+}
+
+// nameTools gives every row its name.
+func nameTools(tools []host.Tool, prefix bool, budget int) []nameRow {
 	limit := maxName - min(max(budget, 0), maxBudget)
 	rows := namedTools(tools, prefix)
 	wanted := map[string]int{}
 	for _, r := range rows {
 		wanted[r.want]++
 	}
-	exported = make(map[string]host.Tool, len(rows))
-	var rest []nameRow
-	for _, r := range rows {
-		if len(r.want) <= limit && wanted[r.want] == 1 {
-			exported[r.want] = r.tool
-			if r.why != "" {
-				reports = append(reports, r.report(r.want))
-			}
-			continue
+	taken := map[string]bool{}
+	for i, r := range rows {
+		switch {
+		case len(r.want) > limit:
+			rows[i].why = fmt.Sprintf("%d characters are over %d", len(r.want), limit)
+		case wanted[r.want] > 1:
+			rows[i].why = "another tool would have that name"
+		default:
+			rows[i].name, taken[r.want] = r.want, true
 		}
-		if r.why = "another tool would have that name"; len(r.want) > limit {
-			r.why = fmt.Sprintf("%d characters are over %d", len(r.want), limit)
-		}
-		rest = append(rest, r)
 	}
-	for _, r := range rest {
-		name := r.hashed(limit, 0)
-		for n := 1; ; n++ {
-			if _, taken := exported[name]; !taken {
-				break
+	for i, r := range rows {
+		for n := 0; rows[i].name == ""; n++ {
+			if name := r.hashed(limit, n); !taken[name] {
+				rows[i].name, taken[name] = name, true
 			}
-			name = r.hashed(limit, n)
 		}
-		exported[name] = r.tool
-		reports = append(reports, r.report(name))
 	}
-	slices.Sort(reports)
-	return exported, reports
+	return rows
 }
 
 // nameRow is one name to give.
@@ -73,10 +77,11 @@ type nameRow struct {
 	full string // plugin/id, for an alias with the alias behind it: what the name is for
 	want string // its name if nothing speaks against it
 	why  string // it is not the id or alias as it is
+	name string // that it got
 }
 
-func (r nameRow) report(name string) string {
-	return fmt.Sprintf("tool %s is exported as %s: %s", r.full, name, r.why)
+func (r nameRow) report() string {
+	return fmt.Sprintf("tool %s is exported as %s: %s", r.full, r.name, r.why)
 }
 
 // hashed is the name cut to a limit, with a hash of what it is for.
