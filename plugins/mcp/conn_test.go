@@ -144,7 +144,7 @@ func TestR24_BigMessages(t *testing.T) {
 	if raw := mustCall(t, r, "big", `{"size":20971520}`); len(raw) < 20<<20 {
 		t.Errorf("%d bytes", len(raw))
 	}
-	args := `{"x":"` + strings.Repeat("y", 8<<20) + `"}`
+	args := `{"x":"` + strings.Repeat("y", 2<<20) + `"}`
 	if raw := mustCall(t, r, "echo", args); len(raw) < len(args) {
 		t.Errorf("%d bytes", len(raw))
 	}

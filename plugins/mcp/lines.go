@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -86,8 +87,20 @@ type idScanner struct {
 const maxIDSize = 128
 
 func (s *idScanner) write(part []byte) {
-	for _, c := range part {
-		s.put(c)
+	for i := 0; i < len(part); i++ {
+		if s.quoted && !s.escaped && (s.depth != 1 || len(s.word) > maxIDSize) { // text that is not kept, which is most of it
+			n := bytes.IndexByte(part[i:], '"')
+			if n < 0 {
+				n = len(part) - i
+			}
+			if e := bytes.IndexByte(part[i:i+n], '\\'); e >= 0 {
+				n = e
+			}
+			if i += n; i == len(part) {
+				return
+			}
+		}
+		s.put(part[i])
 	}
 }
 
