@@ -46,7 +46,7 @@ func TestAskLegacy(t *testing.T) {
 		{"name", []string{`{"action":"accept","content":{"name":"Ann"}}`}, `accept {"name":"Ann"}`, 1},
 		{"name", []string{`{"action":"decline"}`}, "decline", 1},
 		{"name", []string{`{"action":"cancel"}`}, "cancel", 1},
-		{"name", []string{""}, "decline", 1},                                                                                               // it refused
+		{"name", []string{""}, "decline", 1},                                                                                                       // it refused
 		{"name", []string{`{"action":"accept","content":{"name":"A"}}`, `{"action":"accept","content":{"name":"Bo"}}`}, `accept {"name":"Bo"}`, 2}, // asked again
 		{"name", []string{`{"action":"maybe"}`}, "cancel", asks},
 		{"name", []string{`[1]`}, "cancel", asks},
@@ -281,6 +281,21 @@ func TestT29_ParkedCallsAreLimited(t *testing.T) {
 	}
 	if a := b.send(t.Context(), request{era: modern, name: "name", caller: bob, can: everything}); a.Type != "input_required" {
 		t.Errorf("another caller: %s, error %v", a.raw, a.err)
+	}
+}
+
+// TestParkRoundsAreLimited holds that a client that brings no answers does not keep a call for ever.
+func TestParkRoundsAreLimited(t *testing.T) {
+	b := newBench(t, nil, nil)
+	r := request{era: modern, name: "name", can: everything}
+	rounds := 0
+	a := b.send(t.Context(), r)
+	for ; a.Type == "input_required" && rounds <= maxRounds; rounds++ {
+		r.state = a.State
+		a = b.send(t.Context(), r)
+	}
+	if rounds != maxRounds || !a.IsError || !strings.Contains(a.text(), "asked too often") {
+		t.Errorf("after %d rounds: %s, error %v", rounds, a.raw, a.err)
 	}
 }
 

@@ -170,7 +170,7 @@ func (c *calls) stay(ctx context.Context, f *flight, r request, p *pace) (reply,
 		select {
 		case <-f.done:
 			if ctx.Err() == nil { // nothing is told after a cancellation (R36)
-				p.tell(f, time.Now())
+				p.end(f)
 				f.leave()
 				return c.finish(ctx, f, r)
 			}

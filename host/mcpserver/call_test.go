@@ -24,7 +24,16 @@ type bench struct {
 
 func newBench(t testing.TB, change func(*Config), hostChange func(*host.Config)) *bench {
 	t.Helper()
-	cfg := Config{Host: testHost(t, hostChange), Logger: nil}
+	if hostChange == nil {
+		return newBenchOn(t, anyHost(t), change)
+	}
+	return newBenchOn(t, testHost(t, hostChange), change)
+}
+
+// newBenchOn is newBench with a host that is there.
+func newBenchOn(t testing.TB, h *host.Host, change func(*Config)) *bench {
+	t.Helper()
+	cfg := Config{Host: h}
 	if change != nil {
 		change(&cfg)
 	}
@@ -280,7 +289,7 @@ func TestR24_LargeResult(t *testing.T) {
 // TestCallAfterClose holds that a closed server refuses calls and leaves nothing running.
 func TestCallAfterClose(t *testing.T) {
 	leaks(t)
-	b := newBench(t, nil, nil)
+	b := newBenchOn(t, testHost(t, nil), nil)
 	a := b.send(t.Context(), request{era: modern, name: "name", can: everything})
 	if a.Type != "input_required" {
 		t.Fatalf("got %s", a.raw)

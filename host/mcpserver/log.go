@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"strings"
@@ -11,9 +12,9 @@ import (
 
 // logParams are the parameters of notifications/message.
 type logParams struct {
-	Level  string `json:"level"`
-	Logger string `json:"logger"` // the plugin's name
-	Data   any    `json:"data"`   // the text, or {"message":...,"attributes":{...}}
+	Level  string          `json:"level"`
+	Logger string          `json:"logger"` // the plugin's name
+	Data   json.RawMessage `json:"data"`   // the text, or {"message":...,"attributes":{...}}
 }
 
 // levels are MCP's, from the least to the most severe.
@@ -85,7 +86,8 @@ func (h logHandler) Handle(_ context.Context, r slog.Record) error {
 		return len(own) < maxAttrs
 	})
 	attrs = append(attrs, inGroups(h.groups, own)...)
-	h.flight.note(note{log: &logParams{levelOf(r.Level), h.flight.tool.Plugin, logData(r.Message, attrs)}, level: r.Level})
+	data := encode(logData(r.Message, attrs))
+	h.flight.note(note{log: &logParams{levelOf(r.Level), h.flight.tool.Plugin, data}, level: r.Level, size: len(data)})
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,16 +39,42 @@ func runTests(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	os.Setenv("XDG_STATE_HOME", dir)
+	defer func() {
+		if sharedHost.host != nil {
+			_ = sharedHost.host.Close()
+		}
+	}()
 	return m.Run()
+}
+
+// sharedHost is that of the tests that want nothing special of theirs: a plugin's start is what costs most here.
+var sharedHost struct {
+	once sync.Once
+	host *host.Host
+	err  error
+}
+
+// anyHost returns the shared host.
+func anyHost(t testing.TB) *host.Host {
+	t.Helper()
+	sharedHost.once.Do(func() { sharedHost.host, sharedHost.err = host.Open(context.Background(), kitConfig()) })
+	if sharedHost.err != nil {
+		t.Fatal(sharedHost.err)
+	}
+	return sharedHost.host
+}
+
+func kitConfig() host.Config {
+	return host.Config{
+		Plugins: []host.Plugin{{Name: "kit", Path: os.Args[0], Sandbox: host.Sandbox{Profile: host.ProfileNone}}},
+		Limits:  host.Limits{Start: time.Minute, Describe: time.Minute},
+	}
 }
 
 // testHost opens a host with this binary as the plugin "kit".
 func testHost(t testing.TB, change func(*host.Config)) *host.Host {
 	t.Helper()
-	cfg := host.Config{
-		Plugins: []host.Plugin{{Name: "kit", Path: os.Args[0], Sandbox: host.Sandbox{Profile: host.ProfileNone}}},
-		Limits:  host.Limits{Start: time.Minute, Describe: time.Minute},
-	}
+	cfg := kitConfig()
 	if change != nil {
 		change(&cfg)
 	}

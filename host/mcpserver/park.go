@@ -33,6 +33,7 @@ type flight struct {
 	progress bool                       // it wants reports
 	notes    []note                     // for who attends
 	bytes    int                        // of notes
+	dropped  int                        // records for which there was no room
 	latest   *host.Progress             // the last report while nobody attended
 	open     []*question                // not answered, in the order in which they came
 	early    map[string]json.RawMessage // answers that came with the call itself
@@ -78,6 +79,9 @@ func (f *flight) note(n note) {
 		return
 	}
 	if len(f.notes) >= maxNotes || f.bytes+n.size > maxNoteBytes {
+		if n.log != nil {
+			f.dropped++
+		}
 		return
 	}
 	f.notes = append(f.notes, n)
@@ -128,6 +132,20 @@ func (f *flight) attend(r request, p *pace) {
 	f.latest = nil
 }
 
+// lost returns and resets how many records were dropped of those that who attends wanted.
+func (f *flight) lost() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.dropped + len(f.notes) // what waits at the end is not told any more
+	for _, note := range f.notes {
+		if note.log == nil {
+			n--
+		}
+	}
+	f.dropped = 0
+	return n
+}
+
 // leave says that nobody is told any more.
 func (f *flight) leave() {
 	f.mu.Lock()
@@ -139,11 +157,13 @@ func (f *flight) leave() {
 const (
 	maxParked      = 100
 	maxParkedOwner = 20
+	maxRounds      = 100 // of one call
 )
 
 var (
 	errParkedExpired = errors.New("the client did not bring the answers in time")
 	errTooManyParked = errors.New("too many calls wait for the answers of their callers: answer some of them, or wait")
+	errTooManyRounds = errors.New("the client was asked too often: it brings no answers")
 	errServerClosed  = errors.New("the server is closed")
 )
 
@@ -166,6 +186,9 @@ func (l *lot) put(f *flight) (round int, err error) {
 	defer l.mu.Unlock()
 	if len(l.parked) >= maxParked || l.owners[f.owner] >= maxParkedOwner {
 		return 0, errTooManyParked
+	}
+	if f.round >= maxRounds {
+		return 0, errTooManyRounds
 	}
 	f.round++
 	round = f.round

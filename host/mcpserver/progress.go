@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"math"
 	"time"
@@ -162,4 +163,12 @@ func (p *pace) tell(f *flight, now time.Time) (next time.Time) {
 		p.last, beat = now, now.Add(p.every)
 	}
 	return sooner(next, beat)
+}
+
+// end sends what may still be sent of a call that is over, and says what could not be.
+func (p *pace) end(f *flight) {
+	p.tell(f, time.Now())
+	if n := f.lost(); n > 0 {
+		p.notify("notifications/message", logParams{"warning", f.tool.Plugin, quote(fmt.Sprintf("%d records were dropped", n))})
+	}
 }

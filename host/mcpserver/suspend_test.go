@@ -10,8 +10,13 @@ import (
 	"github.com/toolhost/toolhost/host"
 )
 
+// ownState gives a host a state directory of its own: what waits counts against a limit (T29).
+func ownState(t *testing.T) func(*host.Config) {
+	return func(c *host.Config) { c.StateDir = t.TempDir() }
+}
+
 func TestSuspensionLegacy(t *testing.T) {
-	b := newBench(t, nil, nil)
+	b := newBench(t, nil, ownState(t))
 	red := `{"action":"accept","content":{"color":"red"}}`
 	for _, c := range []struct {
 		results []string
@@ -39,7 +44,7 @@ func TestSuspensionLegacy(t *testing.T) {
 
 // TestSuspensionWaits holds that where nobody can be asked, the call says how it is decided, in both eras, and that it can be.
 func TestSuspensionWaits(t *testing.T) {
-	b := newBench(t, nil, nil)
+	b := newBench(t, nil, ownState(t))
 	for name, r := range map[string]request{
 		"no form, legacy": {name: "survey", can: capabilities{sampling: true}, ask: (&asked{}).ask},
 		"no way, legacy":  {name: "survey", can: everything},
@@ -120,6 +125,7 @@ const yes = `{"action":"accept","content":{"approve":true}}`
 // TestT28_ApprovalsAreNotTheClientsByDefault holds that a client that accepts every question approves nothing, on any channel,
 // unless the configuration lets it.
 func TestT28_ApprovalsAreNotTheClientsByDefault(t *testing.T) {
+	h := testHost(t, ownState(t))
 	for _, c := range []struct {
 		approvals Approvals
 		channel   string
@@ -129,7 +135,7 @@ func TestT28_ApprovalsAreNotTheClientsByDefault(t *testing.T) {
 		{Approvals{HTTP: true}, channelStdio, false}, {Approvals{Stdio: true}, channelStdio, true}, {Approvals{HTTP: true}, channelHTTP, true},
 		{Approvals{Stdio: true, HTTP: true}, "other", false},
 	} {
-		b := newBench(t, func(cfg *Config) { cfg.Approvals = c.approvals }, nil)
+		b := newBenchOn(t, h, func(cfg *Config) { cfg.Approvals = c.approvals })
 		for _, e := range []era{legacy, modern} {
 			mark := filepath.Join(t.TempDir(), "mark")
 			cl := &asked{results: []string{yes}}
@@ -157,7 +163,7 @@ func TestT28_ApprovalsAreNotTheClientsByDefault(t *testing.T) {
 
 // TestT13_OnlyAYesIsOne holds what counts as an approval, and what the question shows.
 func TestT13_OnlyAYesIsOne(t *testing.T) {
-	b := newBench(t, func(c *Config) { c.Approvals.Stdio = true }, nil)
+	b := newBench(t, func(c *Config) { c.Approvals.Stdio = true }, ownState(t))
 	for _, c := range []struct{ result, want string }{
 		{yes, "boom"},
 		{`{"action":"accept"}`, "waits for an approval"},
