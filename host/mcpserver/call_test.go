@@ -280,7 +280,7 @@ func TestR24_LargeResult(t *testing.T) {
 	b := newBench(t, nil, nil)
 	for _, e := range []era{legacy, modern} {
 		a := b.send(t.Context(), request{era: e, name: "big"})
-		if a.err != nil || a.IsError || len(a.text()) != 20<<20 {
+		if a.err != nil || a.IsError || len(a.text()) != largeBytes {
 			t.Errorf("era %d: %d bytes, error %v", e, len(a.text()), a.err)
 		}
 	}

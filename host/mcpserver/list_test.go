@@ -145,7 +145,7 @@ func TestList_IsMadeOnceWhileNothingChanges(t *testing.T) {
 	if b := s.listing(host.Caller{Channel: "http", Session: "2"}); a != b {
 		t.Error("the list is made again for another session")
 	}
-	for i := range 3 * mostListings {
+	for i := range mostListings + 2 {
 		s.listing(host.Caller{Subject: fmt.Sprint(i)})
 	}
 	if n := len(s.lists.byOf); n > mostListings {
