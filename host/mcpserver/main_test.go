@@ -213,7 +213,9 @@ func testTools() []pluginsdk.Definition {
 			<-ctx.Done()
 			return "", os.WriteFile(in.Text, []byte("canceled"), 0o600)
 		}),
-		tool("big", func(context.Context, *pluginsdk.Call, none) (string, error) { return strings.Repeat("x", largeBytes), nil }),
+		tool("big", func(context.Context, *pluginsdk.Call, none) (string, error) {
+			return strings.Repeat("x", largeBytes), nil
+		}),
 	}
 }
 
