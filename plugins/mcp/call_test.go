@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -314,5 +315,38 @@ func TestAsk(t *testing.T) {
 				t.Errorf("the URL was asked about: %+v", asked)
 			}
 		})
+	}
+}
+
+// TestAsk_Together: what the server asks at once the caller is asked at once, and the answers are in the order of the questions; what is
+// declined without asking keeps its place.
+func TestAsk_Together(t *testing.T) {
+	f := &fake{tools: []string{plain("t")}}
+	f.answer = func(ctx context.Context, c remoteCall) (json.RawMessage, error) {
+		raws, err := c.askAll(ctx, []question{
+			{"elicitation/create", json.RawMessage(`{"message":"first"}`)},
+			{"elicitation/create", json.RawMessage(`{"message":"log in","mode":"url"}`)},
+			{"roots/list", nil},
+		})
+		if err != nil || len(raws) != 3 {
+			return nil, fmt.Errorf("%v %q", err, raws)
+		}
+		if got := fmt.Sprintf("%s %s %s", raws[0], raws[1], raws[2]); got != `{"action":"cancel"} {"action":"decline"} {"roots":[]}` {
+			t.Error(got)
+		}
+		return json.RawMessage(`{"content":[]}`), nil
+	}
+	h := f.open(t, someSettings)
+	_, err := h.Call(t.Context(), host.Call{Tool: "t", Input: []byte(`{}`), Elicit: func(_ context.Context, q host.Question) (host.Answer, error) {
+		if q.Together != 2 {
+			t.Errorf("%q is one of %d", q.Message, q.Together)
+		}
+		if q.Kind == host.QuestionRoots {
+			return host.Answer{Action: "accept", Content: json.RawMessage(`{"roots":[]}`)}, nil
+		}
+		return host.Answer{Action: "cancel"}, nil
+	}})
+	if err != nil {
+		t.Error(err)
 	}
 }
