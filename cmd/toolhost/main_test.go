@@ -160,8 +160,20 @@ func hostileText() string { return strings.ToValidUTF8(strings.Join(hostileTexts
 var wideText = strings.Repeat("東京 ", 20) + "z" + strings.Repeat("\u0301", 40) + strings.Repeat(" 👩‍👩‍👧", 20)
 
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:   "testdata/script",
+	p := scriptParams()
+	p.Dir = "testdata/script"
+	testscript.Run(t, p)
+}
+
+// In stdio mode every line of stdout is JSON-RPC, whatever plugins print; what else the process prints goes to stderr.
+func TestR25_StdoutIsJSONRPCOnly(t *testing.T) {
+	p := scriptParams()
+	p.Files = []string{"testdata/script/mcp.txtar"}
+	testscript.Run(t, p)
+}
+
+func scriptParams() testscript.Params {
+	return testscript.Params{
 		Setup: setupScript,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"plugin":   scriptPlugin,
@@ -174,7 +186,7 @@ func TestScripts(t *testing.T) {
 			"mode":     scriptMode,
 			"id":       scriptID,
 		},
-	})
+	}
 }
 
 func setupScript(env *testscript.Env) error {

@@ -27,6 +27,8 @@ const patience = 20 * time.Second
 // servePlugin is the test binary as another plugin than that of testTools.
 func servePlugin(kind string) {
 	switch kind {
+	case "odd":
+		pluginsdk.Serve(oddTools()...)
 	case "growing":
 		pluginsdk.ServeFunc(func(_ context.Context, r *pluginsdk.Registry) error {
 			r.Dynamic()

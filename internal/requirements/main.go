@@ -18,6 +18,7 @@ var text string
 // groups are the ids that the table must hold. Each group has its own letters.
 var groups = []group{
 	{"plugin hosts", "H1-6 L1-15 K1-14 C1-14 O1-7 M1-8 S1-12 D1-10 P1-3 A1-4"},
+	{"MCP", "R1-43"},
 }
 
 func main() {

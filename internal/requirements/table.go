@@ -140,7 +140,7 @@ func check(all []requirement, groups []group, root string) error {
 	return errors.Join(errs...)
 }
 
-// testsIn lists the test functions of the package in dir, as it is built for Linux.
+// testsIn lists the test functions of the package in dir, as it is built for Linux; also fuzz targets, which test their seeds.
 func testsIn(dir string) (map[string]bool, error) {
 	names := map[string]bool{}
 	files, err := os.ReadDir(dir)
@@ -161,7 +161,7 @@ func testsIn(dir string) (map[string]bool, error) {
 			return names, err
 		}
 		for _, d := range src.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && (strings.HasPrefix(f.Name.Name, "Test") || strings.HasPrefix(f.Name.Name, "Fuzz")) {
 				names[f.Name.Name] = true
 			}
 		}
