@@ -409,6 +409,10 @@ func (a *attempt) failed(ctx context.Context, f *pb.Failed) *Error {
 	case pb.FailureKind_FAILURE_KIND_PANIC:
 		tool.Panic = true
 		return r.fail(ToolFailed, Failed, tool)
+	case pb.FailureKind_FAILURE_KIND_OUTCOME_UNKNOWN:
+		return r.fail(ToolFailed, Unknown, tool)
+	case pb.FailureKind_FAILURE_KIND_NOTHING_DONE:
+		return r.fail(ToolFailed, NotStarted, tool)
 	case pb.FailureKind_FAILURE_KIND_NO_TOOL:
 		return r.fail(Protocol, NotStarted, tool)
 	case pb.FailureKind_FAILURE_KIND_INPUT:

@@ -23,7 +23,19 @@ type Error struct {
 	Data json.RawMessage
 	// Err is the cause, or nil.
 	Err error
+	// Outcome is what may be concluded about side effects. If zero, the tool ran and failed.
+	Outcome Outcome
 }
+
+// Outcome is what a failure says about side effects (C3).
+type Outcome int
+
+// The outcomes.
+const (
+	OutcomeFailed     Outcome = iota // the tool ran and failed
+	OutcomeUnknown                   // it may have done something, such as when a server that it works through was lost
+	OutcomeNotStarted                // it did nothing: calling again is safe
+)
 
 // Error returns the message.
 func (e *Error) Error() string {

@@ -293,6 +293,15 @@ func (c *Call) kindOf(err error) pb.FailureKind {
 	case c.ctx.Err() != nil && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx)) || errors.Is(err, context.Canceled)):
 		return pb.FailureKind_FAILURE_KIND_CANCELED
 	}
+	var own *Error
+	if errors.As(err, &own) {
+		switch own.Outcome {
+		case OutcomeUnknown:
+			return pb.FailureKind_FAILURE_KIND_OUTCOME_UNKNOWN
+		case OutcomeNotStarted:
+			return pb.FailureKind_FAILURE_KIND_NOTHING_DONE
+		}
+	}
 	return pb.FailureKind_FAILURE_KIND_TOOL
 }
 

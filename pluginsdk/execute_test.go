@@ -103,6 +103,12 @@ func TestFailures(t *testing.T) {
 			return nil, c.Suspend(strings.Repeat("x", testLimit))
 		}),
 		newTool("suspend", func(_ context.Context, c *Call, _ nothing) (any, error) { return nil, c.Suspend(func() {}) }),
+		newTool("lost", func(context.Context, *Call, nothing) (any, error) {
+			return nil, fmt.Errorf("wrapped: %w", &Error{Message: "lost", Outcome: OutcomeUnknown})
+		}),
+		newTool("unsent", func(context.Context, *Call, nothing) (any, error) {
+			return nil, &Error{Message: "unsent", Outcome: OutcomeNotStarted}
+		}),
 		newTool("goexit", func(context.Context, *Call, nothing) (any, error) { runtime.Goexit(); return nil, nil }),
 	)
 	for _, tt := range []struct {
@@ -112,6 +118,8 @@ func TestFailures(t *testing.T) {
 		{"plain", "{}", "no such city", "", pb.FailureKind_FAILURE_KIND_TOOL},
 		{"data", "{}", "wrapped: m", `{"a": 1}`, pb.FailureKind_FAILURE_KIND_TOOL},
 		{"bad-data", "{}", "cause", "", pb.FailureKind_FAILURE_KIND_TOOL},
+		{"lost", "{}", "wrapped: lost", "", pb.FailureKind_FAILURE_KIND_OUTCOME_UNKNOWN},
+		{"unsent", "{}", "unsent", "", pb.FailureKind_FAILURE_KIND_NOTHING_DONE},
 		{"binary", "{}", "a\uFFFDb", "", pb.FailureKind_FAILURE_KIND_TOOL},
 		{"empty", "{}", "failed", "", pb.FailureKind_FAILURE_KIND_TOOL},
 		{"nosuch", "{}", `no tool "nosuch" in this plugin`, "", pb.FailureKind_FAILURE_KIND_NO_TOOL},

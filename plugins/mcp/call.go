@@ -66,14 +66,11 @@ func (c caller) failure(ctx context.Context, err error) error {
 	}
 	var lost *lostError
 	if errors.As(err, &lost) {
-		known, word := "the call was not sent", "notStarted"
+		known, outcome := "the call was not sent", pluginsdk.OutcomeNotStarted
 		if lost.sent {
-			known, word = "whether the tool did anything is not known", "unknown"
+			known, outcome = "whether the tool did anything is not known", pluginsdk.OutcomeUnknown
 		}
-		return &pluginsdk.Error{
-			Message: fmt.Sprintf("MCP server %s: %s; %s", c.place, lost.text, known),
-			Data:    object{{"outcome", encodeText(word)}}.raw(), Err: err,
-		}
+		return &pluginsdk.Error{Message: fmt.Sprintf("MCP server %s: %s; %s", c.place, lost.text, known), Err: err, Outcome: outcome}
 	}
 	return err
 }

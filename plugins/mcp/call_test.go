@@ -132,14 +132,15 @@ func TestMC9_Errors(t *testing.T) {
 		name, result string
 		err          error
 		text, data   string
+		outcome      host.Outcome // of what was lost; all else failed
 	}{
 		{name: "isError", result: `{"isError":true,"content":` + content + `,"structuredContent":{"a":1}}`, text: "no such city\ntry Rome", data: `{"content":` + content + `}`},
 		{name: "isError and no word", result: `{"isError":true,"content":[]}`, text: "the server says that the tool failed, and no more", data: `{"content":[]}`},
 		{name: "unknown tool, of some", result: `{"isError":true,"content":[{"type":"text","text":"Tool t not found"}]}`, text: "Tool t not found", data: `{"content":[{"type":"text","text":"Tool t not found"}]}`},
 		{name: "unknown tool, of others", err: &rpcError{code: -32602, message: `unknown tool "t"`}, text: `unknown tool "t" (-32602)`, data: `{"error":{"code":-32602,"message":"unknown tool \"t\""}}`},
 		{name: "data", err: &rpcError{code: -32021, message: "no", data: json.RawMessage(`{"n":9007199254740993}`)}, text: "no (-32021)", data: `{"error":{"code":-32021,"message":"no","data":{"n":9007199254740993}}}`},
-		{name: "not reached", err: &lostError{text: "connection refused"}, text: "MCP server server: connection refused; the call was not sent", data: `{"outcome":"notStarted"}`},
-		{name: "lost", err: &lostError{sent: true, text: "it exited with status 3"}, text: "it exited with status 3; whether the tool did anything is not known", data: `{"outcome":"unknown"}`},
+		{name: "not reached", err: &lostError{text: "connection refused"}, text: "MCP server server: connection refused; the call was not sent", outcome: host.NotStarted},
+		{name: "lost", err: &lostError{sent: true, text: "it exited with status 3"}, text: "it exited with status 3; whether the tool did anything is not known", outcome: host.Unknown},
 		{name: "no object", result: `[]`, text: "the server's result is no JSON object"},
 		{name: "nothing", result: `{}`, text: "neither content nor structuredContent"},
 		{name: "content", result: `{"content":{}}`, text: "a content that is no array"},
@@ -156,6 +157,13 @@ func TestMC9_Errors(t *testing.T) {
 			}
 			if code, _ := host.CodeOf(err); code != host.ToolFailed || !strings.Contains(err.Error(), "t: ") {
 				t.Errorf("%v: %v", code, err)
+			}
+			want := tt.outcome
+			if tt.name != "not reached" && tt.name != "lost" {
+				want = host.Failed
+			}
+			if failed, _ := errors.AsType[*host.Error](err); failed.Outcome != want {
+				t.Errorf("outcome %v, want %v", failed.Outcome, want)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,8 +59,11 @@ func TestR31_ACrashCostsThatCall(t *testing.T) {
 				t.Errorf("%q is not in: %s", want, e.Message)
 			}
 		}
-		if strings.Contains(e.Message, "hush-hush-hush") || string(e.Data) != `{"outcome":"unknown"}` {
+		if strings.Contains(e.Message, "hush-hush-hush") || e.Data != nil {
 			t.Errorf("%s, data %s", e.Message, e.Data)
+		}
+		if failed, _ := errors.AsType[*host.Error](err); failed.Outcome != host.Unknown {
+			t.Errorf("outcome %v", failed.Outcome)
 		}
 		res, err := h.Call(t.Context(), host.Call{Tool: "echo", Input: []byte(`{"n":9007199254740993}`)})
 		if err != nil || string(res.Output) != `{"n":9007199254740993}` {

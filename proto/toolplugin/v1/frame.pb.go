@@ -229,33 +229,42 @@ const (
 	// The output or the payload is larger than a message may be. The message
 	// names the size and the limit.
 	FailureKind_FAILURE_KIND_TOO_LARGE FailureKind = 9
+	// The author's code returned an error and says that it is not known whether
+	// the tool did anything, such as when a server that it works through was lost.
+	FailureKind_FAILURE_KIND_OUTCOME_UNKNOWN FailureKind = 10
+	// The author's code returned an error and says that the tool did nothing.
+	FailureKind_FAILURE_KIND_NOTHING_DONE FailureKind = 11
 )
 
 // Enum value maps for FailureKind.
 var (
 	FailureKind_name = map[int32]string{
-		0: "FAILURE_KIND_UNSPECIFIED",
-		1: "FAILURE_KIND_TOOL",
-		2: "FAILURE_KIND_PANIC",
-		3: "FAILURE_KIND_NO_TOOL",
-		4: "FAILURE_KIND_INPUT",
-		5: "FAILURE_KIND_OUTPUT",
-		6: "FAILURE_KIND_CANCELED",
-		7: "FAILURE_KIND_BUSY",
-		8: "FAILURE_KIND_SUSPEND",
-		9: "FAILURE_KIND_TOO_LARGE",
+		0:  "FAILURE_KIND_UNSPECIFIED",
+		1:  "FAILURE_KIND_TOOL",
+		2:  "FAILURE_KIND_PANIC",
+		3:  "FAILURE_KIND_NO_TOOL",
+		4:  "FAILURE_KIND_INPUT",
+		5:  "FAILURE_KIND_OUTPUT",
+		6:  "FAILURE_KIND_CANCELED",
+		7:  "FAILURE_KIND_BUSY",
+		8:  "FAILURE_KIND_SUSPEND",
+		9:  "FAILURE_KIND_TOO_LARGE",
+		10: "FAILURE_KIND_OUTCOME_UNKNOWN",
+		11: "FAILURE_KIND_NOTHING_DONE",
 	}
 	FailureKind_value = map[string]int32{
-		"FAILURE_KIND_UNSPECIFIED": 0,
-		"FAILURE_KIND_TOOL":        1,
-		"FAILURE_KIND_PANIC":       2,
-		"FAILURE_KIND_NO_TOOL":     3,
-		"FAILURE_KIND_INPUT":       4,
-		"FAILURE_KIND_OUTPUT":      5,
-		"FAILURE_KIND_CANCELED":    6,
-		"FAILURE_KIND_BUSY":        7,
-		"FAILURE_KIND_SUSPEND":     8,
-		"FAILURE_KIND_TOO_LARGE":   9,
+		"FAILURE_KIND_UNSPECIFIED":     0,
+		"FAILURE_KIND_TOOL":            1,
+		"FAILURE_KIND_PANIC":           2,
+		"FAILURE_KIND_NO_TOOL":         3,
+		"FAILURE_KIND_INPUT":           4,
+		"FAILURE_KIND_OUTPUT":          5,
+		"FAILURE_KIND_CANCELED":        6,
+		"FAILURE_KIND_BUSY":            7,
+		"FAILURE_KIND_SUSPEND":         8,
+		"FAILURE_KIND_TOO_LARGE":       9,
+		"FAILURE_KIND_OUTCOME_UNKNOWN": 10,
+		"FAILURE_KIND_NOTHING_DONE":    11,
 	}
 )
 
@@ -3145,7 +3154,7 @@ const file_toolplugin_v1_frame_proto_rawDesc = "" +
 	"\x19ANSWER_ACTION_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ANSWER_ACTION_ACCEPT\x10\x01\x12\x19\n" +
 	"\x15ANSWER_ACTION_DECLINE\x10\x02\x12\x18\n" +
-	"\x14ANSWER_ACTION_CANCEL\x10\x03*\x8d\x02\n" +
+	"\x14ANSWER_ACTION_CANCEL\x10\x03*\xce\x02\n" +
 	"\vFailureKind\x12\x1c\n" +
 	"\x18FAILURE_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11FAILURE_KIND_TOOL\x10\x01\x12\x16\n" +
@@ -3156,7 +3165,10 @@ const file_toolplugin_v1_frame_proto_rawDesc = "" +
 	"\x15FAILURE_KIND_CANCELED\x10\x06\x12\x15\n" +
 	"\x11FAILURE_KIND_BUSY\x10\a\x12\x18\n" +
 	"\x14FAILURE_KIND_SUSPEND\x10\b\x12\x1a\n" +
-	"\x16FAILURE_KIND_TOO_LARGE\x10\tB?Z=github.com/toolhost/toolhost/proto/toolplugin/v1;toolpluginv1b\x06proto3"
+	"\x16FAILURE_KIND_TOO_LARGE\x10\t\x12 \n" +
+	"\x1cFAILURE_KIND_OUTCOME_UNKNOWN\x10\n" +
+	"\x12\x1d\n" +
+	"\x19FAILURE_KIND_NOTHING_DONE\x10\vB?Z=github.com/toolhost/toolhost/proto/toolplugin/v1;toolpluginv1b\x06proto3"
 
 var (
 	file_toolplugin_v1_frame_proto_rawDescOnce sync.Once
