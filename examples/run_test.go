@@ -17,6 +17,7 @@ func TestReadmeExamplesRun(t *testing.T) {
 		"bin/agent":                        "./examples/agent",
 		"bin/embed":                        "./examples/embed",
 		"bin/toolhost":                     "./cmd/toolhost",
+		"bin/toolplugin-mcp":               "./plugins/mcp",
 		"bin/plugins/toolplugin-wordcount": "./examples/plugin",
 		"bin/more/toolplugin-weather":      "./plugins/weather",
 		"bin/more/toolplugin-webfetch":     "./plugins/webfetch",
@@ -52,6 +53,7 @@ func TestReadmeExamplesRun(t *testing.T) {
 		contains(t, run(t, dir, "bin/toolhost", "--config", "toolhost.yaml", "list"), "weather", "webfetch")
 		contains(t, run(t, dir, "bin/toolhost", "--config", "toolhost.yaml", "describe", "fetch"), "webfetch")
 	})
+	t.Run("mcp", func(t *testing.T) { testMCP(t, dir) })
 }
 
 // run runs a command in dir and returns what it wrote to stdout. The command sees no configuration

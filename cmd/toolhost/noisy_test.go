@@ -30,7 +30,10 @@ func noisyPlugin() {
 		},
 		pluginsdk.Tool[struct{}, json.RawMessage]{
 			ID: "panic", Description: "Prints, and panics.",
-			Execute: func(context.Context, *pluginsdk.Call, struct{}) (json.RawMessage, error) { noise("in a panic"); panic("noise") },
+			Execute: func(context.Context, *pluginsdk.Call, struct{}) (json.RawMessage, error) {
+				noise("in a panic")
+				panic("noise")
+			},
 		},
 	)
 }
