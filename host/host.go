@@ -89,11 +89,12 @@ type Host struct {
 	hub      hub
 	recorded sync.Once // the census runs
 
-	plugins   atomic.Pointer[[]*plugin] // sorted by name
-	reloading sync.Mutex                // held while plugins is replaced
-	skipped   atomic.Pointer[error]     // what Dirs hold that is no plugin
-	registry  atomic.Pointer[registry]
-	publishM  sync.Mutex // one snapshot is built at a time
+	plugins    atomic.Pointer[[]*plugin] // sorted by name
+	reloading  sync.Mutex                // held while plugins is replaced
+	skipped    atomic.Pointer[error]     // what Dirs hold that is no plugin
+	registry   atomic.Pointer[registry]
+	generation atomic.Uint64 // of registry
+	publishM   sync.Mutex    // one snapshot is built at a time
 
 	life    context.Context // ends with the host
 	end     context.CancelFunc
@@ -241,6 +242,7 @@ func (h *Host) publish() {
 	now := registered(h.all())
 	r := newRegistry(now, h.cfg.Tools, h.review(now))
 	h.registry.Store(r)
+	h.generation.Add(1)
 	for _, c := range r.clash {
 		if !slices.Contains(before.clash, c) {
 			h.log.Warn("names clash", "clash", c.text)
@@ -253,6 +255,10 @@ func (h *Host) publish() {
 		p.mu.Unlock()
 	}
 }
+
+// Generation counts the changes of what ToolsFor yields: as long as it is the same, so is what is yielded to one caller. Read it
+// before ToolsFor. It costs nothing.
+func (h *Host) Generation() uint64 { return h.generation.Load() }
 
 // Tools yields the tools by name: each under its shortest name, and every alias. It starts the plugins that
 // were never asked for their tools. What the policy hides from a caller of whom nothing is known is left

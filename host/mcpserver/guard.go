@@ -133,7 +133,7 @@ func (s *Server) headerFault(h http.Header, caller host.Caller, params json.RawM
 	if json.Unmarshal(m.get("name"), &name) != nil {
 		return nil // that is said elsewhere
 	}
-	tool, ok := s.listing(caller).find(name)
+	tool, ok := s.known(caller).find(name)
 	if !ok || !strings.Contains(string(tool.InputSchema), "x-mcp-header") {
 		return nil
 	}

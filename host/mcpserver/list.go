@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -31,6 +32,8 @@ type listing struct {
 
 	json   [2]json.RawMessage // by era: the array of tools
 	digest [sha256.Size]byte  // of the modern one
+
+	generation atomic.Uint64 // of the host, when the list was last known to be right
 }
 
 // exported is one tool under the name that clients call it by.
@@ -54,17 +57,32 @@ type listings struct {
 	byOf map[string]*listing
 }
 
+func (l *listings) of(key string) *listing {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byOf[key]
+}
+
+// known is the caller's list for a call, which asks the host only if something changed since it was made.
+func (s *Server) known(caller host.Caller) *listing {
+	if l := s.lists.of(callerKey(caller)); l != nil && l.generation.Load() == s.host.Generation() {
+		return l
+	}
+	return s.listing(caller)
+}
+
 // listing asks the host for what exists for a caller. The list is made anew only if that changed.
 func (s *Server) listing(caller host.Caller) *listing {
+	generation := s.host.Generation()
 	source := slices.Collect(s.host.ToolsFor(caller))
 	key := callerKey(caller)
-	s.lists.mu.Lock()
-	l := s.lists.byOf[key]
-	s.lists.mu.Unlock()
+	l := s.lists.of(key)
 	if l != nil && reflect.DeepEqual(l.source, source) {
+		l.generation.Store(generation)
 		return l
 	}
 	l = s.export(source)
+	l.generation.Store(generation)
 	s.lists.mu.Lock()
 	defer s.lists.mu.Unlock()
 	if len(s.lists.byOf) >= mostListings {

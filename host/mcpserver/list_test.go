@@ -145,6 +145,9 @@ func TestList_IsMadeOnceWhileNothingChanges(t *testing.T) {
 	if b := s.listing(host.Caller{Channel: "http", Session: "2"}); a != b {
 		t.Error("the list is made again for another session")
 	}
+	if s.known(host.Caller{Channel: "http"}) != a || a.generation.Load() != s.host.Generation() {
+		t.Error("the list is made again for a call")
+	}
 	for i := range mostListings + 2 {
 		s.listing(host.Caller{Subject: fmt.Sprint(i)})
 	}
