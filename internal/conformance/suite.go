@@ -29,7 +29,7 @@ func (s suite) run(ctx context.Context, side, revision, expected string, target 
 		return nil, err
 	}
 	out := filepath.Join(s.out, side+"-"+revision)
-	if err := s.node(ctx, out, append([]string{side, "--requirements", revision, "-o", out}, target...)...); err != nil {
+	if err := s.node(ctx, out, append([]string{side, "--requirements", revision, "--timeout", "60000", "-o", out}, target...)...); err != nil {
 		return nil, err
 	}
 	results, err := readResults(out, side)

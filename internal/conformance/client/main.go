@@ -20,7 +20,7 @@ import (
 func main() {
 	importer := flag.String("importer", "bin/toolplugin-mcp", "the plugin that imports a server")
 	flag.Parse()
-	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second) // the suite gives up after 30
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second) // make conformance has the suite wait for 60
 	defer cancel()
 	if err := run(ctx, *importer, flag.Arg(flag.NArg()-1)); err != nil {
 		fmt.Fprintln(os.Stderr, "client:", err)
@@ -28,6 +28,9 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// patience is how long a server may take to list its tools: the suite starts dozens of servers and clients at the same time.
+const patience = 30 * time.Second
 
 func run(ctx context.Context, importer, url string) error {
 	if url == "" {
@@ -38,7 +41,7 @@ func run(ctx context.Context, importer, url string) error {
 		return err
 	}
 	defer os.RemoveAll(state)
-	settings, err := json.Marshal(map[string]string{"url": url})
+	settings, err := json.Marshal(map[string]string{"url": url, "timeout": patience.String()})
 	if err != nil {
 		return err
 	}
@@ -46,6 +49,7 @@ func run(ctx context.Context, importer, url string) error {
 		Plugins:  []host.Plugin{{Name: "remote", Path: importer, Settings: settings}},
 		StateDir: state,
 		Eager:    true,
+		Limits:   host.Limits{Start: patience, Describe: patience},
 		Logger:   slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
