@@ -25,8 +25,12 @@ var (
 	legacyVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"}
 )
 
-// probeTime bounds the wait for an answer to server/discover before the server is taken for a legacy one (R34).
-const probeTime = 2 * time.Second
+// How long an answer to server/discover is waited for before the server is taken for a legacy one (R34). Over HTTP silence says little: a
+// server that does not know the question answers with an error.
+const (
+	probeTime     = 2 * time.Second
+	probeTimeHTTP = 10 * time.Second
+)
 
 // errEra says that the server does not speak the era.
 var errEra = errors.New("it does not speak this era of the protocol")
@@ -45,7 +49,11 @@ func handshake(ctx context.Context, era string, known *agreement, open func() (*
 	if era == "modern" || known != nil {
 		return finish(ctx, p, discover)
 	}
-	probe, cancel := context.WithTimeoutCause(ctx, probeTime, errSilent)
+	patience := probeTimeHTTP
+	if _, stdio := linkOf(p); stdio {
+		patience = probeTime
+	}
+	probe, cancel := context.WithTimeoutCause(ctx, patience, errSilent)
 	a, err := discover(probe, p)
 	cancel()
 	switch {
