@@ -31,7 +31,8 @@ const (
 )
 
 const doctorLong = `Check what this machine offers, the directories, the configuration, and why each
-entry of the plugin directories is a plugin or none. No plugin is started.
+entry of the plugin directories is a plugin or none. No plugin is started. What MCP
+clients do not take of the tools' definitions, toolhost lint says.
 
 With a BINARY, check that plugin instead. It is STARTED, by hand and through a host,
 stopped, killed, and its tools are CALLED: those that say that they are read-only or

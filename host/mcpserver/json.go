@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strconv"
 )
 
 // object is a JSON object whose members keep their order and their bytes (R20, R21).
@@ -138,8 +137,6 @@ func encode(v any) json.RawMessage {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
-
-func encodeInt(n int) json.RawMessage { return json.RawMessage(strconv.Itoa(n)) }
 
 // kind is the first byte of a JSON value: { [ " t f n or of a number; 0 if there is none.
 func kind(raw json.RawMessage) byte {
