@@ -14,17 +14,22 @@ func (h *Host) NotFound(name string) *Error { return h.NotFoundFor(Caller{}, nam
 // NotFoundFor is the error of a call of a tool that does not exist: what resembles its name, or which tools
 // there are, and what is known of a tool or plugin of that name that does not work.
 func (h *Host) NotFoundFor(caller Caller, name string) *Error {
-	return &Error{Op: "call", Tool: name, Code: NotFound, Err: errors.New(strings.Join(h.whyNot(caller, name), "; "))}
-}
-
-func (h *Host) whyNot(caller Caller, name string) []string {
-	why := []string{"no tool has that name"}
 	var names []string
 	for _, row := range h.registry.Load().listed {
 		if h.visible(row.entry, caller) {
 			names = append(names, row.tool.Name)
 		}
 	}
+	return h.NotFoundAmong(names, name)
+}
+
+// NotFoundAmong is NotFoundFor callers who know the tools by these names.
+func (h *Host) NotFoundAmong(names []string, name string) *Error {
+	return &Error{Op: "call", Tool: name, Code: NotFound, Err: errors.New(strings.Join(h.whyNot(names, name), "; "))}
+}
+
+func (h *Host) whyNot(names []string, name string) []string {
+	why := []string{"no tool has that name"}
 	if like := near.Names(name, names); len(like) > 0 {
 		why = append(why, "did you mean "+strings.Join(like, " or ")+"?")
 	} else if len(names) > 0 {

@@ -25,7 +25,7 @@ type calls struct {
 	cfg    Config
 	host   *host.Host
 	log    *slog.Logger
-	find   func(host.Caller, string) (host.Tool, bool) // the tool that a caller calls by a name
+	known  func(host.Caller) *listing // what is exported to a caller
 	sealer *sealer
 	lot    *lot
 
@@ -38,12 +38,12 @@ type calls struct {
 }
 
 // newCalls returns the pipeline of a server with this configuration, its defaults filled in.
-func newCalls(cfg Config, find func(host.Caller, string) (host.Tool, bool)) (*calls, error) {
+func newCalls(cfg Config, known func(host.Caller) *listing) (*calls, error) {
 	s, err := newSealer(cfg.StateKey)
 	if err != nil {
 		return nil, fmt.Errorf("mcpserver: Config.StateKey: %w", err)
 	}
-	c := &calls{cfg: cfg, host: cfg.Host, log: cfg.Logger, find: find, sealer: s, lot: newLot(cfg.Park)}
+	c := &calls{cfg: cfg, host: cfg.Host, log: cfg.Logger, known: known, sealer: s, lot: newLot(cfg.Park)}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -68,9 +68,10 @@ func (c *calls) call(ctx context.Context, r request) (rep reply, err error) {
 			rep, err = reply{}, &rpcError{code: codeInternal, message: "tools/call: internal error: see the server's log"}
 		}
 	}()
-	tool, ok := c.find(r.caller, r.name)
+	list := c.known(r.caller)
+	tool, ok := list.find(r.name)
 	if !ok {
-		return reply{}, c.unknown(r)
+		return reply{}, c.unknown(r.name, list)
 	}
 	if len(r.arguments) > 0 && kind(r.arguments) != '{' {
 		return c.failed(tool, &host.Error{Op: "call", Tool: tool.Name, Code: host.InvalidInput,
@@ -91,8 +92,12 @@ func (c *calls) call(ctx context.Context, r request) (rep reply, err error) {
 }
 
 // unknown is the error of a tool that does not exist for the caller.
-func (c *calls) unknown(r request) *rpcError {
-	return &rpcError{code: codeInvalidParams, message: c.host.NotFoundFor(r.caller, cutText(r.name, maxSaid)).Error()}
+func (c *calls) unknown(name string, list *listing) *rpcError {
+	names := make([]string, 0, len(list.tools))
+	for _, t := range list.tools {
+		names = append(names, t.name)
+	}
+	return &rpcError{code: codeInvalidParams, message: c.host.NotFoundAmong(names, cutText(name, maxSaid)).Error()}
 }
 
 // maxSaid is how many bytes of an unknown name are said again.
@@ -237,7 +242,7 @@ func (c *calls) finish(ctx context.Context, f *flight, r request) (reply, error)
 	f.mu.Unlock()
 	switch {
 	case code == host.NotFound:
-		return reply{}, c.unknown(r)
+		return reply{}, c.unknown(r.name, c.known(r.caller))
 	case code == host.ToolFailed && r.era == modern && required != nil:
 		return reply{}, &rpcError{
 			code:    codeMissingCapability,

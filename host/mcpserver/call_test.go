@@ -159,11 +159,11 @@ func (b *bench) must(r request, want string) outcome {
 }
 
 func TestCallUnknownToolIsAnError(t *testing.T) {
-	b := newBench(t, nil, func(c *host.Config) {
+	b := newBench(t, func(c *Config) { c.Prefix = true }, func(c *host.Config) {
 		c.Policy.Rules = []host.Rule{{Action: host.Deny, Tool: "fail"}}
 	})
 	for _, e := range []era{legacy, modern} {
-		for name, want := range map[string]string{"ecco": "did you mean echo", "fail": "no tool has that name"} {
+		for name, want := range map[string]string{"kit__ecco": "did you mean kit__echo", "fail": "no tool has that name"} {
 			a := b.send(t.Context(), request{era: e, name: name})
 			if a.code() != codeInvalidParams || !strings.Contains(a.err.Error(), want) {
 				t.Errorf("%s: error %v, want %d with %q", name, a.err, codeInvalidParams, want)

@@ -106,7 +106,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg.withDefaults(), host: cfg.Host}
 	s.log = s.cfg.Logger
 	var err error
-	if s.calls, err = newCalls(s.cfg, func(caller host.Caller, name string) (host.Tool, bool) { return s.known(caller).find(name) }); err != nil {
+	if s.calls, err = newCalls(s.cfg, s.known); err != nil {
 		return nil, err
 	}
 	s.life, s.end = context.WithCancel(context.Background())
