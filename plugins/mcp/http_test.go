@@ -416,6 +416,27 @@ func TestR34_AnotherVersionIsTaken(t *testing.T) {
 	mustCall(t, testRemote(t, settings{URL: s.URL}), "t", `{}`)
 }
 
+func TestR34_ASlowHTTPServerIsNoLegacyOne(t *testing.T) {
+	t.Parallel()
+	var handshakes atomic.Int64
+	s := modernServer(t, `[]`, func(_ http.ResponseWriter, r *http.Request, q request) bool {
+		switch q.Method {
+		case "server/discover":
+			select { // longer than a process is waited for
+			case <-time.After(probeTime + 500*time.Millisecond):
+			case <-r.Context().Done():
+			}
+		case "initialize":
+			handshakes.Add(1)
+		}
+		return false
+	})
+	mustCall(t, testRemote(t, settings{URL: s.URL}), "t", `{}`)
+	if n := handshakes.Load(); n != 0 {
+		t.Errorf("it was asked to initialize %d times", n)
+	}
+}
+
 func TestR14_ModernChangesComeByASubscription(t *testing.T) {
 	t.Parallel()
 	s := modernServer(t, `[]`, func(w http.ResponseWriter, r *http.Request, q request) bool {
