@@ -153,6 +153,7 @@ func (f *mcpFlags) config(s config.Serve) (mcpserver.Config, error) {
 	out := mcpserver.Config{
 		Version: strings.Trim(ownVersion().Version, "()"), Instructions: s.Instructions, Prefix: f.prefix, Profile: mcpserver.Profile(f.profile),
 		Heartbeat: s.Heartbeat, Sessions: s.Sessions, SessionIdle: s.SessionIdle, AllowedHosts: f.hosts, AllowedOrigins: f.origins,
+		NameBudget: s.NameBudget, Result: s.Result, Context: s.Context,
 	}
 	if out.Profile != mcpserver.ProfileFull && out.Profile != mcpserver.ProfileStrictModel {
 		return out, usagef("mcp: --profile %q: want %s", f.profile, mcpserver.ProfileStrictModel)

@@ -134,6 +134,9 @@ serve:
   heartbeat: 5s
   sessions: 9
   sessionIdle: 1h
+  nameBudget: 0
+  result: 1MiB
+  context: [tenant]
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -142,6 +145,7 @@ serve:
 		Prefix: true, Profile: "strict-model", Instructions: "be kind", Approvals: []string{"stdio"}, AllowedHosts: []string{"tools.example.com"},
 		AllowedOrigins: []string{"https://app.example.com"}, Tokens: map[string]string{"ci": "etc/ci.token", "ada": "/run/ada"},
 		Heartbeat: 5 * time.Second, Sessions: 9, SessionIdle: time.Hour,
+		NameBudget: -1, Result: 1 << 20, Context: []string{"tenant"},
 	}
 	if diff := cmp.Diff(want, f.Serve); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -176,6 +180,8 @@ func TestMCPErrors(t *testing.T) {
 		{"profile", "serve: {profile: strict}", `f:1:18: serve.profile: got "strict"; write one of strict-model`},
 		{"approvals", "serve: {approvals: [mcp]}", `f:1:21: serve.approvals[0]: got "mcp"; write one of stdio http`},
 		{"origin", "serve: {allowedOrigins: [example.com]}", `f:1:26: serve.allowedOrigins[0]`},
+		{"budget", "serve: {nameBudget: 41}", "f:1:21: serve.nameBudget: "},
+		{"result", "serve: {result: 0B}", `f:1:17: serve.result: 0B is not above zero`},
 		{"idle", "serve: {sessionIdle: 0s}", `f:1:22: serve.sessionIdle: "0s" is not above zero`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

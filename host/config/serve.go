@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Serve is the block serve: how toolhost mcp offers the tools. Its zero value is the default; flags win over it.
 type Serve struct {
@@ -14,6 +17,9 @@ type Serve struct {
 	Heartbeat      time.Duration     // the longest silence of a call towards a client that wants progress (R37); 0: the server's default
 	Sessions       int               // at once over HTTP; 0: the server's default
 	SessionIdle    time.Duration     // after which a session ends (R40); 0: the server's default
+	NameBudget     int               // characters that clients put in front of a tool's name (R8); 0: the server's default; below: none
+	Result         int               // bytes of one result (R23); 0: only the host's limit of an output holds
+	Context        []string          // keys of a request's _meta that enter the call's request context (T36)
 }
 
 // serveJSON is the block as it is written.
@@ -28,12 +34,27 @@ type serveJSON struct {
 	Heartbeat      any               `json:"heartbeat"`
 	Sessions       int               `json:"sessions"`
 	SessionIdle    any               `json:"sessionIdle"`
+	NameBudget     *int              `json:"nameBudget"`
+	Result         any               `json:"result"`
+	Context        []string          `json:"context"`
 }
 
 func (d *decoder) serve(in serveJSON) Serve {
 	out := Serve{
 		Prefix: in.Prefix, Profile: in.Profile, Instructions: in.Instructions, Approvals: in.Approvals,
-		AllowedHosts: in.AllowedHosts, AllowedOrigins: in.AllowedOrigins, Sessions: in.Sessions,
+		AllowedHosts: in.AllowedHosts, AllowedOrigins: in.AllowedOrigins, Sessions: in.Sessions, Context: in.Context,
+	}
+	if in.NameBudget != nil {
+		if out.NameBudget = *in.NameBudget; out.NameBudget == 0 {
+			out.NameBudget = -1
+		}
+	}
+	if in.Result != nil {
+		n, err := size(in.Result, math.MaxInt32)
+		if err != nil {
+			d.fault("/serve/result", err.Error())
+		}
+		out.Result = int(n)
 	}
 	for name, file := range in.Tokens {
 		path, err := d.path(file)
