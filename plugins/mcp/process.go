@@ -32,10 +32,11 @@ type process struct {
 	reaped bool // the process's id may be another's now
 }
 
-// How long a program may take to end by itself when its standard input is closed, and then after SIGTERM.
+// How long a program may take to end by itself when its standard input is closed, and then after SIGTERM. Both together are less than the
+// second for which the end of the plugin waits (pluginsdk.Registry.Go), so that what the program started never outlives the plugin.
 const (
-	stdinGrace = 2 * time.Second
-	termGrace  = 2 * time.Second
+	stdinGrace = 500 * time.Millisecond
+	termGrace  = 300 * time.Millisecond
 	pipeGrace  = time.Second // for what a process that escaped the group holds open
 )
 
