@@ -13,6 +13,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // firstModern is the first protocol version of the modern era.
@@ -105,35 +108,35 @@ func newRequest(ctx context.Context, l *link, ss *mcp.ServerSession, params json
 	bad := func(what string) (request, *rpcError) {
 		return request{}, &rpcError{code: codeInvalidParams, message: "tools/call: " + what}
 	}
-	m, ok := readObject(params)
+	m, ok := rawjson.ParseObject(params)
 	if !ok {
 		return bad("params is no object")
 	}
-	r := request{caller: l.caller, era: eraOf(m.get("_meta")), meta: objectOrNil(m.get("_meta"))}
-	if json.Unmarshal(m.get("name"), &r.name) != nil || r.name == "" {
+	r := request{caller: l.caller, era: eraOf(m.Get("_meta")), meta: objectOrNil(m.Get("_meta"))}
+	if json.Unmarshal(m.Get("name"), &r.name) != nil || r.name == "" {
 		return bad("name is no text: say which tool")
 	}
-	if a := m.get("arguments"); a != nil && string(a) != "null" {
+	if a := m.Get("arguments"); a != nil && string(a) != "null" {
 		r.arguments = a
 	}
-	if a := m.get("inputResponses"); a != nil && json.Unmarshal(a, &r.answers) != nil {
+	if a := m.Get("inputResponses"); a != nil && json.Unmarshal(a, &r.answers) != nil {
 		return bad("inputResponses is no object")
 	}
-	if st := m.get("requestState"); st != nil && json.Unmarshal(st, &r.state) != nil {
+	if st := m.Get("requestState"); st != nil && json.Unmarshal(st, &r.state) != nil {
 		return bad("requestState is no text")
 	}
-	if r.era == modern {
+	if r.era == project.Modern {
 		r.can = declared(metaMember(r.meta, "io.modelcontextprotocol/clientCapabilities"))
 	} else if p := ss.InitializeParams(); p != nil && p.Capabilities != nil {
 		r.can = legacyCapabilities(p.Capabilities)
 	}
-	if r.era == legacy {
+	if r.era == project.Legacy {
 		r.level = l.logLevel()
 	}
 	r.notify = func(method string, params any) {
 		l.notify(ctx, ss, method, params)
 	}
-	if r.era == legacy && l.canAsk {
+	if r.era == project.Legacy && l.canAsk {
 		r.ask = func(askCtx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 			return l.ask(askCtx, ctx, method, params)
 		}
@@ -142,32 +145,32 @@ func newRequest(ctx context.Context, l *link, ss *mcp.ServerSession, params json
 }
 
 // eraOf says how a client speaks whose request has this _meta.
-func eraOf(meta json.RawMessage) era {
+func eraOf(meta json.RawMessage) project.Era {
 	var version string
 	if json.Unmarshal(metaMember(meta, "io.modelcontextprotocol/protocolVersion"), &version) == nil && version >= firstModern {
-		return modern
+		return project.Modern
 	}
-	return legacy
+	return project.Legacy
 }
 
 // eraOfRequest is eraOf for a request that the SDK has read.
-func eraOfRequest(req mcp.Request) era {
+func eraOfRequest(req mcp.Request) project.Era {
 	if p := req.GetParams(); p != nil && !reflect.ValueOf(p).IsNil() { // without params it is a nil pointer
 		if v, _ := p.GetMeta()[mcp.MetaKeyProtocolVersion].(string); v >= firstModern {
-			return modern
+			return project.Modern
 		}
 	}
-	return legacy
+	return project.Legacy
 }
 
 func metaMember(meta json.RawMessage, key string) json.RawMessage {
-	m, _ := readObject(meta)
-	return m.get(key)
+	m, _ := rawjson.ParseObject(meta)
+	return m.Get(key)
 }
 
 // objectOrNil returns raw if it is an object, and nil if not.
 func objectOrNil(raw json.RawMessage) json.RawMessage {
-	if kind(raw) != '{' {
+	if rawjson.Kind(raw) != '{' {
 		return nil
 	}
 	return raw
@@ -175,11 +178,11 @@ func objectOrNil(raw json.RawMessage) json.RawMessage {
 
 // declared reads the capabilities that a modern client declares with a request.
 func declared(raw json.RawMessage) capabilities {
-	m, _ := readObject(raw)
-	c := capabilities{sampling: kind(m.get("sampling")) == '{', roots: kind(m.get("roots")) == '{'}
-	if e, ok := readObject(m.get("elicitation")); ok {
-		c.url = kind(e.get("url")) == '{'
-		c.form = kind(e.get("form")) == '{' || !c.url // an empty object has always meant forms
+	m, _ := rawjson.ParseObject(raw)
+	c := capabilities{sampling: rawjson.Kind(m.Get("sampling")) == '{', roots: rawjson.Kind(m.Get("roots")) == '{'}
+	if e, ok := rawjson.ParseObject(m.Get("elicitation")); ok {
+		c.url = rawjson.Kind(e.Get("url")) == '{'
+		c.form = rawjson.Kind(e.Get("form")) == '{' || !c.url // an empty object has always meant forms
 	}
 	return c
 }
@@ -210,23 +213,23 @@ func (r *rawResult) GetMeta() map[string]any { return map[string]any{mcp.MetaKey
 func (r *rawResult) SetMeta(map[string]any) {}
 
 // finish adds what every result of the era has.
-func (s *Server) finish(result json.RawMessage, e era) *rawResult {
-	if e == legacy {
+func (s *Server) finish(result json.RawMessage, e project.Era) *rawResult {
+	if e == project.Legacy {
 		return &rawResult{raw: result}
 	}
-	m, ok := readObject(result)
+	m, ok := rawjson.ParseObject(result)
 	if !ok {
 		return &rawResult{raw: result}
 	}
-	if m.get("resultType") == nil {
-		m.set("resultType", quote("complete"))
+	if m.Get("resultType") == nil {
+		m.Set("resultType", rawjson.Quote("complete"))
 	}
-	meta, _ := readObject(m.get("_meta"))
-	if meta.get(mcp.MetaKeyServerInfo) == nil {
-		meta.set(mcp.MetaKeyServerInfo, encode(map[string]string{"name": s.cfg.Name, "version": s.cfg.Version}))
-		m.set("_meta", meta.raw())
+	meta, _ := rawjson.ParseObject(m.Get("_meta"))
+	if meta.Get(mcp.MetaKeyServerInfo) == nil {
+		meta.Set(mcp.MetaKeyServerInfo, rawjson.Encode(map[string]string{"name": s.cfg.Name, "version": s.cfg.Version}))
+		m.Set("_meta", meta.Raw())
 	}
-	return &rawResult{raw: m.raw()}
+	return &rawResult{raw: m.Raw()}
 }
 
 // wireError is an error as the SDK sends it.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/schema"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // inquiry is something to ask a client: a request of MCP, and how its result is read.
@@ -85,7 +87,7 @@ func elicit(f *form, key, message string) *inquiry {
 		if remark != "" {
 			text = "The last answer was not accepted: " + plainText(remark, maxMessage) + "\n\n" + message
 		}
-		return fmt.Appendf(nil, `{"message":%s,"requestedSchema":%s}`, quote(text), f.schema)
+		return fmt.Appendf(nil, `{"message":%s,"requestedSchema":%s}`, rawjson.Quote(text), f.schema)
 	}}
 }
 
@@ -146,7 +148,7 @@ func (c *calls) elicitor(f *flight, r request) func(context.Context, host.Questi
 			f.arrived(together, nil)
 			return host.Answer{Action: "decline"}, nil
 		}
-		if r.era == modern {
+		if r.era == project.Modern {
 			return f.ask(ctx, inq, together)
 		}
 		return c.askNow(ctx, f, r, inq)
@@ -327,12 +329,12 @@ func inputRequests(qs []*question) json.RawMessage {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = fmt.Appendf(out, `%s:{"method":%s,"params":%s}`, quote(q.key), quote(q.kind.method()), q.params(q.remark))
+		out = fmt.Appendf(out, `%s:{"method":%s,"params":%s}`, rawjson.Quote(q.key), rawjson.Quote(q.kind.method()), q.params(q.remark))
 	}
 	return append(out, '}')
 }
 
 // inputRequired is the result that asks a modern client for something.
 func inputRequired(requests json.RawMessage, state string) reply {
-	return reply{result: fmt.Appendf(nil, `{"resultType":"input_required","inputRequests":%s,"requestState":%s}`, requests, quote(state))}
+	return reply{result: fmt.Appendf(nil, `{"resultType":"input_required","inputRequests":%s,"requestState":%s}`, requests, rawjson.Quote(state))}
 }

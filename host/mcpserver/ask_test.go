@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
 )
 
 // asked makes a legacy client that gives these results, in turn, and keeps what it was asked.
@@ -86,18 +87,18 @@ func TestAskUndeclared(t *testing.T) {
 	}
 	b.must(request{name: "name", ask: a.ask}, "decline")
 	b.must(request{name: "name", can: everything}, "decline") // nobody can be asked
-	got = b.send(t.Context(), request{era: modern, name: "sample", can: capabilities{form: true}})
+	got = b.send(t.Context(), request{era: project.Modern, name: "sample", can: capabilities{form: true}})
 	e, ok := got.err.(*rpcError)
 	if !ok || e.code != codeMissingCapability || string(e.data) != `{"requiredCapabilities":{"sampling":{}}}` {
 		t.Errorf("modern: %s, error %+v", got.raw, got.err)
 	}
-	b.must(request{era: modern, name: "name"}, "decline") // the tool lives without: no error
+	b.must(request{era: project.Modern, name: "name"}, "decline") // the tool lives without: no error
 }
 
 // TestAskModern goes through a question of a modern client: asked, answered, asked again.
 func TestAskModern(t *testing.T) {
 	b := newBench(t, nil, nil)
-	first := request{era: modern, name: "name", can: everything, arguments: json.RawMessage(`{"text":"x"}`)}
+	first := request{era: project.Modern, name: "name", can: everything, arguments: json.RawMessage(`{"text":"x"}`)}
 	a := b.send(t.Context(), first)
 	if a.err != nil || a.Type != "input_required" || a.State == "" || !slices.Equal(a.keys(), []string{"user_name"}) {
 		t.Fatalf("got %s, error %v", a.raw, a.err)
@@ -135,15 +136,15 @@ func TestAskModern(t *testing.T) {
 
 func TestAskModernRounds(t *testing.T) {
 	b := newBench(t, nil, nil)
-	a := b.send(t.Context(), request{era: modern, name: "twice", can: everything})
+	a := b.send(t.Context(), request{era: project.Modern, name: "twice", can: everything})
 	name := func(key, n string) map[string]json.RawMessage {
 		return map[string]json.RawMessage{key: json.RawMessage(`{"action":"accept","content":{"name":"` + n + `"}}`)}
 	}
-	a = b.send(t.Context(), request{era: modern, name: "twice", can: everything, state: a.State, answers: name("user_name", "Ann")})
+	a = b.send(t.Context(), request{era: project.Modern, name: "twice", can: everything, state: a.State, answers: name("user_name", "Ann")})
 	if a.Type != "input_required" || len(a.keys()) != 1 || a.keys()[0] == "user_name" {
 		t.Fatalf("the second round: %s, error %v", a.raw, a.err) // with a key of its own, so that no old answer fits
 	}
-	b.must(request{era: modern, name: "twice", can: everything, state: a.State, answers: name(a.keys()[0], "Bob")},
+	b.must(request{era: project.Modern, name: "twice", can: everything, state: a.State, answers: name(a.keys()[0], "Bob")},
 		`accept {"name":"Ann"} accept {"name":"Bob"}`)
 }
 
@@ -151,7 +152,7 @@ func TestAskModernRounds(t *testing.T) {
 // and that what the client cannot do is left out.
 func TestAskModernTogether(t *testing.T) {
 	b := newBench(t, nil, nil)
-	r := request{era: modern, name: "all", can: everything}
+	r := request{era: project.Modern, name: "all", can: everything}
 	a := b.send(t.Context(), r)
 	by := map[string]string{}
 	for k, q := range a.Requests {
@@ -171,7 +172,7 @@ func TestAskModernTogether(t *testing.T) {
 	r.state, r.answers = a.State, map[string]json.RawMessage{by["roots/list"]: json.RawMessage(`{"roots":[]}`)}
 	b.must(r, `accept {"name":"Ann"}; accept {"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"}; accept {"roots":[]}`)
 
-	r = request{era: modern, name: "all", can: capabilities{sampling: true}}
+	r = request{era: project.Modern, name: "all", can: capabilities{sampling: true}}
 	a = b.send(t.Context(), r)
 	if len(a.Requests) != 1 || a.Requests[a.keys()[0]].Method != "sampling/createMessage" {
 		t.Fatalf("a client that can only sample is asked %s", a.raw)
@@ -183,7 +184,7 @@ func TestAskModernTogether(t *testing.T) {
 // TestAskModernAnswersAtOnce holds that answers may come with the call itself, as SEP-2322 has it for servers without a state.
 func TestAskModernAnswersAtOnce(t *testing.T) {
 	b := newBench(t, nil, nil)
-	r := request{era: modern, name: "name", can: everything, answers: map[string]json.RawMessage{"user_name": json.RawMessage(`{"action":"accept","content":{"name":"Ann"}}`)}}
+	r := request{era: project.Modern, name: "name", can: everything, answers: map[string]json.RawMessage{"user_name": json.RawMessage(`{"action":"accept","content":{"name":"Ann"}}`)}}
 	b.must(r, `accept {"name":"Ann"}`)
 	r.answers["user_name"] = json.RawMessage(`12345`)
 	if a := b.send(t.Context(), r); a.Type != "input_required" {
@@ -197,7 +198,7 @@ func TestT35_StateIsBound(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Verify = nil }, nil)
 	other := newBench(t, nil, nil)
 	ann := host.Caller{Channel: channelHTTP, Subject: "ann"}
-	good := request{era: modern, name: "name", caller: ann, can: everything, arguments: json.RawMessage(`{"text":"x"}`)}
+	good := request{era: project.Modern, name: "name", caller: ann, can: everything, arguments: json.RawMessage(`{"text":"x"}`)}
 	a := b.send(t.Context(), good)
 	good.state = a.State
 	good.answers = map[string]json.RawMessage{"user_name": json.RawMessage(`{"action":"accept","content":{"name":"Ann"}}`)}
@@ -244,7 +245,7 @@ func flip(c byte) string {
 // TestParkExpires holds that a call whose client never comes back is cancelled, and its question with it.
 func TestParkExpires(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Park = 50 * time.Millisecond }, nil)
-	r := request{era: modern, name: "name", can: everything}
+	r := request{era: project.Modern, name: "name", can: everything}
 	a := b.send(t.Context(), r)
 	r.state = a.State
 	for begun := time.Now(); ; {
@@ -271,7 +272,7 @@ func TestT29_ParkedCallsAreLimited(t *testing.T) {
 	ann, bob := host.Caller{Channel: channelHTTP, Subject: "ann"}, host.Caller{Channel: channelHTTP, Subject: "bob"}
 	var last outcome
 	for n := range maxParkedOwner + 1 {
-		last = b.send(t.Context(), request{era: modern, name: "name", caller: ann, can: everything})
+		last = b.send(t.Context(), request{era: project.Modern, name: "name", caller: ann, can: everything})
 		if (last.Type == "input_required") != (n < maxParkedOwner) {
 			t.Fatalf("call %d: %s, error %v", n, last.raw, last.err)
 		}
@@ -279,7 +280,7 @@ func TestT29_ParkedCallsAreLimited(t *testing.T) {
 	if !last.IsError || !strings.Contains(last.text(), "too many calls wait") {
 		t.Errorf("got %s", last.raw)
 	}
-	if a := b.send(t.Context(), request{era: modern, name: "name", caller: bob, can: everything}); a.Type != "input_required" {
+	if a := b.send(t.Context(), request{era: project.Modern, name: "name", caller: bob, can: everything}); a.Type != "input_required" {
 		t.Errorf("another caller: %s, error %v", a.raw, a.err)
 	}
 }
@@ -287,7 +288,7 @@ func TestT29_ParkedCallsAreLimited(t *testing.T) {
 // TestParkRoundsAreLimited holds that a client that brings no answers does not keep a call for ever.
 func TestParkRoundsAreLimited(t *testing.T) {
 	b := newBench(t, nil, nil)
-	r := request{era: modern, name: "name", can: everything}
+	r := request{era: project.Modern, name: "name", can: everything}
 	rounds := 0
 	a := b.send(t.Context(), r)
 	for ; a.Type == "input_required" && rounds <= maxRounds; rounds++ {
@@ -304,7 +305,7 @@ func TestParkRoundsAreLimited(t *testing.T) {
 func TestParkedCallOutlivesItsRequest(t *testing.T) {
 	b := newBench(t, nil, func(c *host.Config) { c.Limits.Call = time.Second })
 	ctx, cancel := context.WithCancel(t.Context())
-	r := request{era: modern, name: "name", can: everything}
+	r := request{era: project.Modern, name: "name", can: everything}
 	a := b.send(ctx, r)
 	cancel()
 	pause(t.Context(), 1500*time.Millisecond) // longer than the call may take

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // The JSON-RPC errors of a tools/call.
@@ -73,15 +75,15 @@ func (c *calls) call(ctx context.Context, r request) (rep reply, err error) {
 	if !ok {
 		return reply{}, c.unknown(r.name, list)
 	}
-	if len(r.arguments) > 0 && kind(r.arguments) != '{' {
+	if len(r.arguments) > 0 && rawjson.Kind(r.arguments) != '{' {
 		return c.failed(tool, &host.Error{Op: "call", Tool: tool.Name, Code: host.InvalidInput,
 			Err: fmt.Errorf("the arguments must be a JSON object, and are %s", jsonKind(r.arguments))})
 	}
-	if r.era == modern && r.state != "" {
+	if r.era == project.Modern && r.state != "" {
 		return c.goOn(ctx, r, tool)
 	}
 	f := newFlight(tool, owner(r.caller))
-	if r.era == modern {
+	if r.era == project.Modern {
 		f.early = r.answers
 	}
 	call := host.Call{Tool: tool.Name, Input: r.arguments}
@@ -97,7 +99,7 @@ func (c *calls) unknown(name string, list *listing) *rpcError {
 	for _, t := range list.tools {
 		names = append(names, t.name)
 	}
-	return &rpcError{code: codeInvalidParams, message: c.host.NotFoundAmong(names, cutText(name, maxSaid)).Error()}
+	return &rpcError{code: codeInvalidParams, message: c.host.NotFoundAmong(names, project.Clip(name, maxSaid)).Error()}
 }
 
 // maxSaid is how many bytes of an unknown name are said again.
@@ -243,7 +245,7 @@ func (c *calls) finish(ctx context.Context, f *flight, r request) (reply, error)
 	switch {
 	case code == host.NotFound:
 		return reply{}, c.unknown(r.name, c.known(r.caller))
-	case code == host.ToolFailed && r.era == modern && required != nil:
+	case code == host.ToolFailed && r.era == project.Modern && required != nil:
 		return reply{}, &rpcError{
 			code:    codeMissingCapability,
 			message: fmt.Sprintf("the tool %s needs what the client did not declare that it can be asked: %v", r.name, f.err),
@@ -255,17 +257,17 @@ func (c *calls) finish(ctx context.Context, f *flight, r request) (reply, error)
 
 // succeeded is the reply to a call with a result.
 func (c *calls) succeeded(r request, tool host.Tool, res *host.Result) (reply, error) {
-	return reply{result: callResult(tool, res, r.era, c.cfg.Result)}, nil
+	return reply{result: project.Result(tool, res, r.era, c.cfg.Result)}, nil
 }
 
 // failed is the reply to a call whose error the model may mend, or should know.
 func (c *calls) failed(tool host.Tool, err error) (reply, error) {
-	return reply{result: errorResult(tool, err)}, nil
+	return reply{result: project.Error(tool, err)}, nil
 }
 
 // jsonKind is the kind of a JSON text, in words.
 func jsonKind(text json.RawMessage) string {
-	switch kind(text) {
+	switch rawjson.Kind(text) {
 	case 0:
 		return "empty"
 	case '[':

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
 )
 
 // bench is a pipeline with a host of its own, and hand-made requests to it.
@@ -162,7 +163,7 @@ func TestCallUnknownToolIsAnError(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Prefix = true }, func(c *host.Config) {
 		c.Policy.Rules = []host.Rule{{Action: host.Deny, Tool: "fail"}}
 	})
-	for _, e := range []era{legacy, modern} {
+	for _, e := range []project.Era{project.Legacy, project.Modern} {
 		for name, want := range map[string]string{"kit__ecco": "did you mean kit__echo", "fail": "no tool has that name"} {
 			a := b.send(t.Context(), request{era: e, name: name})
 			if a.code() != codeInvalidParams || !strings.Contains(a.err.Error(), want) {
@@ -174,7 +175,7 @@ func TestCallUnknownToolIsAnError(t *testing.T) {
 
 func TestCallArguments(t *testing.T) {
 	b := newBench(t, nil, nil)
-	for _, e := range []era{legacy, modern} {
+	for _, e := range []project.Era{project.Legacy, project.Modern} {
 		b.must(request{era: e, name: "echo", arguments: json.RawMessage(`{"text":"hi"}`)}, "hi")
 		b.must(request{era: e, name: "trace"}, "") // absent arguments are {}
 		for _, bad := range []string{`[1]`, `"x"`, `null`, `7`, `{"text":7,"more":1}`} {
@@ -203,9 +204,9 @@ func TestT36_OnlyListedKeysEnterTheContext(t *testing.T) {
 			return host.Allow, nil
 		}
 	}
-	newBench(t, nil, rule).must(request{era: modern, name: "context", meta: hostile}, "{}")
+	newBench(t, nil, rule).must(request{era: project.Modern, name: "context", meta: hostile}, "{}")
 	listed := newBench(t, func(c *Config) { c.Context = []string{"com.example/user"} }, rule)
-	listed.must(request{era: modern, name: "context", meta: hostile}, `{"com.example/user":"ann"}`)
+	listed.must(request{era: project.Modern, name: "context", meta: hostile}, `{"com.example/user":"ann"}`)
 	for _, c := range callers {
 		if c.Channel != channelStdio || c.Subject != "" {
 			t.Errorf("the caller is %+v", c)
@@ -220,8 +221,8 @@ func TestT36_OnlyListedKeysEnterTheContext(t *testing.T) {
 func TestT38_TraceContextPassesAndBaggageDoesNot(t *testing.T) {
 	b := newBench(t, nil, nil)
 	const id = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	b.must(request{era: modern, name: "trace", meta: json.RawMessage(`{"traceparent":"` + id + `","tracestate":"a=b","baggage":"secret=1"}`)}, id)
-	b.must(request{era: modern, name: "trace", meta: json.RawMessage(`{"traceparent":"` + id + `\r\nx: y"}`)}, "")
+	b.must(request{era: project.Modern, name: "trace", meta: json.RawMessage(`{"traceparent":"` + id + `","tracestate":"a=b","baggage":"secret=1"}`)}, id)
+	b.must(request{era: project.Modern, name: "trace", meta: json.RawMessage(`{"traceparent":"` + id + `\r\nx: y"}`)}, "")
 	parent, state := readMeta(json.RawMessage(`{"traceparent":"` + id + `","tracestate":"a=b\n","baggage":"secret=1"}`)).trace()
 	if parent != id || state != "" {
 		t.Errorf("trace context %q %q", parent, state)
@@ -232,7 +233,7 @@ func TestT38_TraceContextPassesAndBaggageDoesNot(t *testing.T) {
 // told after that.
 func TestR35_CancelReachesTheAuthor(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Heartbeat = time.Millisecond }, nil)
-	for _, e := range []era{legacy, modern} {
+	for _, e := range []project.Era{project.Legacy, project.Modern} {
 		mark := filepath.Join(t.TempDir(), "mark")
 		cl := newClient()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -278,7 +279,7 @@ func TestR35_CancelReachesTheAuthor(t *testing.T) {
 // TestR24_LargeResult holds that a result of 20 MiB arrives whole.
 func TestR24_LargeResult(t *testing.T) {
 	b := newBench(t, nil, nil)
-	for _, e := range []era{legacy, modern} {
+	for _, e := range []project.Era{project.Legacy, project.Modern} {
 		a := b.send(t.Context(), request{era: e, name: "big"})
 		if a.err != nil || a.IsError || len(a.text()) != largeBytes {
 			t.Errorf("era %d: %d bytes, error %v", e, len(a.text()), a.err)
@@ -290,15 +291,15 @@ func TestR24_LargeResult(t *testing.T) {
 func TestCallAfterClose(t *testing.T) {
 	leaks(t)
 	b := newBenchOn(t, testHost(t, nil), nil)
-	a := b.send(t.Context(), request{era: modern, name: "name", can: everything})
+	a := b.send(t.Context(), request{era: project.Modern, name: "name", can: everything})
 	if a.Type != "input_required" {
 		t.Fatalf("got %s", a.raw)
 	}
 	b.close() // the parked call ends with it
-	if a := b.send(t.Context(), request{era: modern, name: "echo"}); !a.IsError || !strings.Contains(a.text(), "closed") {
+	if a := b.send(t.Context(), request{era: project.Modern, name: "echo"}); !a.IsError || !strings.Contains(a.text(), "closed") {
 		t.Errorf("got %s, error %v", a.raw, a.err)
 	}
-	if a := b.send(t.Context(), request{era: modern, name: "name", can: everything, state: a.State}); a.code() != codeInvalidParams {
+	if a := b.send(t.Context(), request{era: project.Modern, name: "name", can: everything, state: a.State}); a.code() != codeInvalidParams {
 		t.Errorf("got %s, error %v", a.raw, a.err)
 	}
 }

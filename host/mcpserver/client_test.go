@@ -10,10 +10,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
 )
 
 // connect connects the SDK's client in one era, over one transport.
-func connect(t *testing.T, s *Server, e era, transport string) *mcp.ClientSession {
+func connect(t *testing.T, s *Server, e project.Era, transport string) *mcp.ClientSession {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -21,7 +22,7 @@ func connect(t *testing.T, s *Server, e era, transport string) *mcp.ClientSessio
 		},
 	})
 	opts := &mcp.ClientSessionOptions{}
-	if e == legacy {
+	if e == project.Legacy {
 		opts.ProtocolVersion = "2025-11-25"
 	}
 	var over mcp.Transport
@@ -57,7 +58,7 @@ func TestClient_OfTheSDKInBothErasOverBothTransports(t *testing.T) {
 			t.Run(transport+" "+name, func(t *testing.T) {
 				leaks(t)
 				s := newServer(t, Config{Host: newHost(t, host.Config{})})
-				c := connect(t, s, era(e), transport)
+				c := connect(t, s, project.Era(e), transport)
 				list, err := c.ListTools(t.Context(), nil)
 				if err != nil || len(list.Tools) != len(wireTools()) {
 					t.Fatalf("list: %v %v", list, err)

@@ -3,6 +3,9 @@ package mcpserver
 import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // emptyMember is the member of a list that is there and has nothing in it: a server of tools has no prompts and resources, and
@@ -23,16 +26,16 @@ func emptyMember(method string) (member string, ok bool) {
 func (s *Server) receiveEmpty(method string, req mcp.Request) (mcp.Result, error) {
 	e := eraOfRequest(req)
 	if name, is := emptyMember(method); is {
-		m := object{{name, array(nil)}}
-		if e == modern {
-			m = append(m, member{"ttlMs", encode(listTTL)}, member{"cacheScope", quote("private")})
+		m := rawjson.Object{{name, rawjson.Array(nil)}}
+		if e == project.Modern {
+			m = append(m, rawjson.Member{"ttlMs", rawjson.Encode(listTTL)}, rawjson.Member{"cacheScope", rawjson.Quote("private")})
 		}
-		return s.finish(m.raw(), e), nil
+		return s.finish(m.Raw(), e), nil
 	}
 	fault := &jsonrpc.Error{Code: codeInvalidParams, Message: method + ": there is no such thing: this server has tools only"}
 	if p, ok := req.GetParams().(*mcp.ReadResourceParams); ok && p != nil {
-		fault.Data = encode(map[string]string{"uri": p.URI})
-		if e == legacy {
+		fault.Data = rawjson.Encode(map[string]string{"uri": p.URI})
+		if e == project.Legacy {
 			fault.Code = codeNoResource
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // field is one property as a form may have it.
@@ -24,7 +26,7 @@ func field(s fields) (json.RawMessage, error) {
 		}
 	}
 	out := builder{from: s}
-	out.put("type", quote(typ))
+	out.put("type", rawjson.Quote(typ))
 	out.text("title")
 	switch typ {
 	case "string":
@@ -82,14 +84,14 @@ func (b *builder) put(key string, value json.RawMessage) {
 	if b.out.Len() > 0 {
 		b.out.WriteByte(',')
 	}
-	b.out.Write(quote(key))
+	b.out.Write(rawjson.Quote(key))
 	b.out.WriteByte(':')
 	b.out.Write(value)
 }
 
 func (b *builder) text(key string) {
 	if t := b.from.text(key); t != "" {
-		b.put(key, quote(plainText(t, maxFieldText)))
+		b.put(key, rawjson.Quote(plainText(t, maxFieldText)))
 	}
 }
 
@@ -122,7 +124,7 @@ func (b *builder) done(err error) (json.RawMessage, error) {
 		text = strings.TrimSpace(text + " (" + strings.Join(b.remarks, ", ") + ")")
 	}
 	if text != "" {
-		b.put("description", quote(text))
+		b.put("description", rawjson.Quote(text))
 	}
 	return json.RawMessage("{" + b.out.String() + "}"), nil
 }
@@ -145,7 +147,7 @@ func (b *builder) string() error {
 		if json.Unmarshal(s["const"], &one) != nil {
 			return errors.New("a form cannot ask for a constant that is no string")
 		}
-		b.put("enum", json.RawMessage("["+string(quote(one))+"]"))
+		b.put("enum", json.RawMessage("["+string(rawjson.Quote(one))+"]"))
 	case s["oneOf"] != nil || s["anyOf"] != nil:
 		of := s["oneOf"]
 		if of == nil {
@@ -159,7 +161,7 @@ func (b *builder) string() error {
 	default:
 		b.number("minLength", "maxLength")
 		if f := s.text("format"); slices.Contains([]string{"email", "uri", "date", "date-time"}, f) {
-			b.put("format", quote(f))
+			b.put("format", rawjson.Quote(f))
 		}
 		b.remark("pattern")
 	}
@@ -232,7 +234,7 @@ func choices(raw json.RawMessage) (json.RawMessage, bool) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = fmt.Appendf(out, `{"const":%s,"title":%s}`, quote(*c.Const), quote(plainText(c.Title, maxFieldText)))
+		out = fmt.Appendf(out, `{"const":%s,"title":%s}`, rawjson.Quote(*c.Const), rawjson.Quote(plainText(c.Title, maxFieldText)))
 	}
 	return append(out, ']'), true
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/schema"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // form is a JSON Schema as MCP lets a client be asked for: a flat object of strings, numbers, booleans and choices.
@@ -147,7 +148,7 @@ func (b formBuilder) object(root fields) (json.RawMessage, error) {
 			return nil, fmt.Errorf("%s at the root is nothing that a form can ask for", k)
 		}
 	}
-	props, ok := readObject(root["properties"])
+	props, ok := rawjson.ParseObject(root["properties"])
 	if !ok && root["properties"] != nil {
 		return nil, errors.New("at /properties: it is no object")
 	}
@@ -157,14 +158,14 @@ func (b formBuilder) object(root fields) (json.RawMessage, error) {
 	var out bytes.Buffer
 	out.WriteString(`{"type":"object","properties":{`)
 	for i, p := range props {
-		field, err := b.named("/properties/"+p.name, p.name, p.value)
+		field, err := b.named("/properties/"+p.Name, p.Name, p.Value)
 		if err != nil {
 			return nil, err
 		}
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		out.Write(quote(p.name))
+		out.Write(rawjson.Quote(p.Name))
 		out.WriteByte(':')
 		out.Write(field)
 	}
@@ -172,7 +173,7 @@ func (b formBuilder) object(root fields) (json.RawMessage, error) {
 	var required []string
 	if root["required"] != nil && json.Unmarshal(root["required"], &required) == nil && len(required) > 0 {
 		for _, r := range required {
-			if !slices.ContainsFunc(props, func(m member) bool { return m.name == r }) {
+			if !slices.ContainsFunc(props, func(m rawjson.Member) bool { return m.Name == r }) {
 				return nil, fmt.Errorf("at /required: %s is required, and no property says what it is", r)
 			}
 		}

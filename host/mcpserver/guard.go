@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // guard answers requests that a foreign page or name brought here, and preflights of pages that may call. It reports whether the request
@@ -128,16 +129,16 @@ func bearer(h http.Header) (string, bool) {
 
 // headerFault says which argument differs from the header that the tool's schema wants it repeated in.
 func (s *Server) headerFault(h http.Header, caller host.Caller, params json.RawMessage) *rpcError {
-	m, _ := readObject(params)
+	m, _ := rawjson.ParseObject(params)
 	var name string
-	if json.Unmarshal(m.get("name"), &name) != nil {
+	if json.Unmarshal(m.Get("name"), &name) != nil {
 		return nil // that is said elsewhere
 	}
 	tool, ok := s.known(caller).find(name)
 	if !ok || !strings.Contains(string(tool.InputSchema), "x-mcp-header") {
 		return nil
 	}
-	if what := mirror(h, tool.InputSchema, m.get("arguments")); what != "" {
+	if what := mirror(h, tool.InputSchema, m.Get("arguments")); what != "" {
 		return &rpcError{code: codeHeaderMismatch, message: "header mismatch: " + what}
 	}
 	return nil
@@ -146,19 +147,19 @@ func (s *Server) headerFault(h http.Header, caller host.Caller, params json.RawM
 // mirror compares the headers with the arguments that properties of the schema, at any depth, name them for. It returns what
 // differs.
 func mirror(h http.Header, schema, args json.RawMessage) string {
-	s, _ := readObject(schema)
-	props, _ := readObject(s.get("properties"))
-	given, _ := readObject(args)
+	s, _ := rawjson.ParseObject(schema)
+	props, _ := rawjson.ParseObject(s.Get("properties"))
+	given, _ := rawjson.ParseObject(args)
 	for _, p := range props {
-		prop, _ := readObject(p.value)
-		arg := given.get(p.name)
+		prop, _ := rawjson.ParseObject(p.Value)
+		arg := given.Get(p.Name)
 		var header string
-		if json.Unmarshal(prop.get("x-mcp-header"), &header) == nil && header != "" {
-			if what := mirrorOne(h.Values("Mcp-Param-"+header), "Mcp-Param-"+header, p.name, arg); what != "" {
+		if json.Unmarshal(prop.Get("x-mcp-header"), &header) == nil && header != "" {
+			if what := mirrorOne(h.Values("Mcp-Param-"+header), "Mcp-Param-"+header, p.Name, arg); what != "" {
 				return what
 			}
 		}
-		if what := mirror(h, p.value, arg); what != "" {
+		if what := mirror(h, p.Value, arg); what != "" {
 			return what
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // The headers of the protocol.
@@ -308,14 +309,14 @@ func (s *Server) postModern(w *stream, r *http.Request, caller host.Caller, msgs
 // withoutAnswers is the message without what the SDK would decode in its own way, and we have as it came; nil if
 // there is nothing of the kind.
 func withoutAnswers(m message) []byte {
-	params, ok := readObject(m.params)
-	if !ok || params.get("inputResponses") == nil && params.get("requestState") == nil {
+	params, ok := rawjson.ParseObject(m.params)
+	if !ok || params.Get("inputResponses") == nil && params.Get("requestState") == nil {
 		return nil
 	}
-	params = slices.DeleteFunc(params, func(x member) bool { return x.name == "inputResponses" || x.name == "requestState" })
-	msg, _ := readObject(m.raw)
-	msg.set("params", params.raw())
-	return msg.raw()
+	params = slices.DeleteFunc(params, func(x rawjson.Member) bool { return x.Name == "inputResponses" || x.Name == "requestState" })
+	msg, _ := rawjson.ParseObject(m.raw)
+	msg.Set("params", params.Raw())
+	return msg.Raw()
 }
 
 // accepts reports whether a client takes a media type. One that says nothing takes everything.

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // link is one client's connection as the SDK has it, with what the SDK does not do: nothing is answered after a
@@ -165,20 +166,20 @@ func (l *link) batch(ids []jsonrpc.ID) {
 
 // carry makes the params of a tools/call travel through the SDK as its arguments, so that nothing of them is lost.
 func carry(params json.RawMessage) json.RawMessage {
-	m, ok := readObject(params)
+	m, ok := rawjson.ParseObject(params)
 	if !ok {
 		return params
 	}
-	w := object{{"name", json.RawMessage(`""`)}, {"arguments", params}}
-	if meta := m.get("_meta"); meta != nil {
-		w = append(w, member{"_meta", meta})
+	w := rawjson.Object{{"name", json.RawMessage(`""`)}, {"arguments", params}}
+	if meta := m.Get("_meta"); meta != nil {
+		w = append(w, rawjson.Member{"_meta", meta})
 	}
-	return w.raw()
+	return w.Raw()
 }
 
 // notify sends a notification that belongs to the request of ctx. What cannot be sent is dropped.
 func (l *link) notify(ctx context.Context, ss *mcp.ServerSession, method string, params any) {
-	raw := encode(params)
+	raw := rawjson.Encode(params)
 	if l.Connection == nil {
 		notifyModern(ctx, ss, method, raw)
 		return
@@ -241,7 +242,7 @@ func (l *link) ask(ctx, at context.Context, method string, params json.RawMessag
 	case <-l.gone:
 		return nil, fmt.Errorf("%s: the client has gone", method)
 	case <-ctx.Done():
-		p := encode(map[string]any{"requestId": key, "reason": ctx.Err().Error()})
+		p := rawjson.Encode(map[string]any{"requestId": key, "reason": ctx.Err().Error()})
 		_ = l.Connection.Write(at, &jsonrpc.Request{Method: "notifications/cancelled", Params: p})
 		return nil, ctx.Err()
 	}

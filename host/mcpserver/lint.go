@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
 )
 
 // Remark is something about a tool that MCP clients, or the model APIs behind them, do not take as it is.
@@ -24,18 +25,18 @@ type Remark struct {
 func Lint(tools []host.Tool, cfg Config) []Remark {
 	cfg = cfg.withDefaults()
 	var list []Remark
-	for _, r := range nameTools(tools, cfg.Prefix, cfg.NameBudget) {
-		add := func(x remark) {
-			m := Remark{r.tool.Plugin, r.tool.ID, r.name, x.rule, x.path, x.text}
+	for _, r := range project.Names(tools, cfg.Prefix, cfg.NameBudget) {
+		add := func(x project.Note) {
+			m := Remark{r.Tool.Plugin, r.Tool.ID, r.Name, x.Rule, x.Path, x.Text}
 			if !slices.Contains(list, m) {
 				list = append(list, m)
 			}
 		}
-		if r.why != "" {
-			add(remark{"name", "/name", "exported as " + r.name + ": " + r.why})
+		if r.Why != "" {
+			add(project.Note{Rule: "name", Path: "/name", Text: "exported as " + r.Name + ": " + r.Why})
 		}
-		for _, e := range []era{modern, legacy} {
-			_, notes := project(r.tool, r.name, e, cfg.Profile)
+		for _, e := range []project.Era{project.Modern, project.Legacy} {
+			_, notes := project.Tool(r.Tool, r.Name, e, cfg.strict())
 			for _, n := range notes {
 				add(n)
 			}

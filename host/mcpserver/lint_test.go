@@ -11,16 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
 func TestR2_LintNamesToolPlaceAndConsequence(t *testing.T) {
 	tools := []host.Tool{
-		{Name: "union", Plugin: "p", ID: "union", InputSchema: raw(`{"type":"object","oneOf":[{"required":["a"]}]}`)},
-		{Name: "list", Plugin: "p", ID: "list", InputSchema: raw(`{"type":"array"}`)},
-		{Name: "fine", Plugin: "p", ID: "fine", InputSchema: raw(`{"type":"object"}`), OutputSchema: raw(`{"type":"array"}`)},
-		{Name: "q/fine", Plugin: "q", ID: "fine", InputSchema: raw(`{"type":"object"}`)},
-		{Name: "warns", Plugin: "q", ID: "warns", InputSchema: raw(`{"type":"object"}`), OutputSchema: raw(`{"type":"object"}`), OutputMode: host.OutputWarn},
+		{Name: "union", Plugin: "p", ID: "union", InputSchema: json.RawMessage(`{"type":"object","oneOf":[{"required":["a"]}]}`)},
+		{Name: "list", Plugin: "p", ID: "list", InputSchema: json.RawMessage(`{"type":"array"}`)},
+		{Name: "fine", Plugin: "p", ID: "fine", InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"array"}`)},
+		{Name: "q/fine", Plugin: "q", ID: "fine", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		{Name: "warns", Plugin: "q", ID: "warns", InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"object"}`), OutputMode: host.OutputWarn},
 	}
 	want := []Remark{
 		{"p", "list", "list", "root", "/inputSchema", "the root admits no object, and MCP takes nothing else for arguments: the tool is not exported"},
@@ -50,7 +51,7 @@ func oddTools() []pluginsdk.Definition {
 		{"bad", `{"type":"object","properties":{"n":{"type":"int"}}}`},
 		{"ahead", `{"type":"object","properties":{"s":{"type":"string","pattern":"^(?!x)[\\w-.]+$"}}}`},
 	} {
-		list = append(list, pluginsdk.Tool[json.RawMessage, json.RawMessage]{ID: t[0], Description: "Does.", InputSchema: raw(t[1]), Execute: same})
+		list = append(list, pluginsdk.Tool[json.RawMessage, json.RawMessage]{ID: t[0], Description: "Does.", InputSchema: json.RawMessage(t[1]), Execute: same})
 	}
 	return list
 }
@@ -66,7 +67,7 @@ func TestR1_R22_TheHostStillRejectsWhatTheRuleForbids(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	call := func(args string) outcome {
-		return b.send(ctx, request{era: modern, name: "union", arguments: raw(args)})
+		return b.send(ctx, request{era: project.Modern, name: "union", arguments: json.RawMessage(args)})
 	}
 	if a := call(`{"id":1}`); a.err != nil || a.IsError || a.text() != `{"id":1}` {
 		t.Errorf("valid: %+v", a)
@@ -85,15 +86,15 @@ func TestR4_R7_ASchemaThatIsNoneCostsItsToolAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for name, args := range map[string]string{"union": `{"id":1}`, "echo": `{"text":"a"}`, "ahead": `{"s":"a-b"}`} {
-		if a := b.send(ctx, request{era: legacy, name: name, arguments: raw(args)}); a.err != nil || a.IsError {
+		if a := b.send(ctx, request{era: project.Legacy, name: name, arguments: json.RawMessage(args)}); a.err != nil || a.IsError {
 			t.Errorf("%s: %v %s", name, a.err, a.text())
 		}
 	}
 	// R7: a pattern with look-around is enforced, not only taken.
-	if a := b.send(ctx, request{era: legacy, name: "ahead", arguments: raw(`{"s":"xa"}`)}); !a.IsError || !strings.Contains(a.text(), "at /s: ") {
+	if a := b.send(ctx, request{era: project.Legacy, name: "ahead", arguments: json.RawMessage(`{"s":"xa"}`)}); !a.IsError || !strings.Contains(a.text(), "at /s: ") {
 		t.Errorf("ahead: %s", a.text())
 	}
-	if a := b.send(ctx, request{era: legacy, name: "bad", arguments: raw(`{}`)}); a.code() != -32602 {
+	if a := b.send(ctx, request{era: project.Legacy, name: "bad", arguments: json.RawMessage(`{}`)}); a.code() != -32602 {
 		t.Errorf("bad: %v %s", a.err, a.text())
 	}
 	for p := range b.host.Plugins() {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 const (
@@ -95,45 +97,45 @@ func (s *Server) listing(caller host.Caller) *listing {
 // callerKey is what of a caller decides what exists for it.
 func callerKey(c host.Caller) string {
 	c.Session = ""
-	return string(encode(c))
+	return string(rawjson.Encode(c))
 }
 
 // export makes the list of tools. What is odd about a tool is logged once for each list that is made.
 func (s *Server) export(source []host.Tool) *listing {
 	l := &listing{byName: map[string]int{}, source: source}
-	names, reports := exportNames(source, s.cfg.Prefix, s.cfg.NameBudget)
-	for _, r := range reports {
-		s.log.Info("an exported name differs", "name", r)
-	}
+	named := project.Names(source, s.cfg.Prefix, s.cfg.NameBudget)
+	slices.SortFunc(named, func(a, b project.Name) int { return strings.Compare(a.Name, b.Name) })
 	var lists [2][]json.RawMessage
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		t := names[name]
-		old, now := s.entry(t, name, legacy), s.entry(t, name, modern)
+	for _, n := range named {
+		if n.Why != "" {
+			s.log.Info("an exported name differs", "name", n.String())
+		}
+		old, now := s.entry(n.Tool, n.Name, project.Legacy), s.entry(n.Tool, n.Name, project.Modern)
 		if old == nil || now == nil {
 			continue
 		}
-		lists[legacy], lists[modern] = append(lists[legacy], old), append(lists[modern], now)
-		l.byName[name] = len(l.tools)
-		l.tools = append(l.tools, exported{name, t})
+		lists[project.Legacy], lists[project.Modern] = append(lists[project.Legacy], old), append(lists[project.Modern], now)
+		l.byName[n.Name] = len(l.tools)
+		l.tools = append(l.tools, exported{n.Name, n.Tool})
 	}
 	for e, list := range lists {
-		l.json[e] = array(list)
+		l.json[e] = rawjson.Array(list)
 	}
-	l.digest = sha256.Sum256(l.json[modern])
+	l.digest = sha256.Sum256(l.json[project.Modern])
 	return l
 }
 
 // entry makes the JSON of one listed tool. A tool that cannot be shown costs itself only: nil.
-func (s *Server) entry(t host.Tool, name string, e era) (entry json.RawMessage) {
+func (s *Server) entry(t host.Tool, name string, e project.Era) (entry json.RawMessage) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("a tool is not listed: its definition made the server panic", "tool", name, "panic", p)
 			entry = nil
 		}
 	}()
-	entry, warnings := listedTool(t, name, e, s.cfg.Profile)
-	for _, w := range warnings {
-		s.log.Info("a tool's definition", "tool", name, "warning", w)
+	entry, notes := project.Tool(t, name, e, s.cfg.strict())
+	for _, n := range notes {
+		s.log.Info("a tool's definition", "tool", name, "warning", n.String())
 	}
 	if entry != nil && !json.Valid(entry) {
 		s.log.Error("a tool is not listed: its definition is no JSON", "tool", name)
@@ -154,11 +156,11 @@ func (s *Server) receiveList(ctx context.Context, req *mcp.ListToolsRequest) (mc
 	e := eraOfRequest(req)
 	list := s.listing(l.caller)
 	s.told(l.caller, list)
-	m := object{{"tools", list.json[e]}}
-	if e == modern {
-		m = append(m, member{"ttlMs", encode(listTTL)}, member{"cacheScope", quote("private")})
+	m := rawjson.Object{{"tools", list.json[e]}}
+	if e == project.Modern {
+		m = append(m, rawjson.Member{"ttlMs", rawjson.Encode(listTTL)}, rawjson.Member{"cacheScope", rawjson.Quote("private")})
 	}
-	return s.finish(m.raw(), e), nil
+	return s.finish(m.Raw(), e), nil
 }
 
 // audience are the callers that are told when what exists for them changes.

@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
-	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // logParams are the parameters of notifications/message.
@@ -86,7 +87,7 @@ func (h logHandler) Handle(_ context.Context, r slog.Record) error {
 		return len(own) < maxAttrs
 	})
 	attrs = append(attrs, inGroups(h.groups, own)...)
-	data := encode(logData(r.Message, attrs))
+	data := rawjson.Encode(logData(r.Message, attrs))
 	h.flight.note(note{log: &logParams{levelOf(r.Level), h.flight.tool.Plugin, data}, level: r.Level, size: len(data)})
 	return nil
 }
@@ -115,7 +116,7 @@ func inGroups(groups []string, attrs []slog.Attr) []slog.Attr {
 // logData is the data of a record: the text alone, or with its attributes under a member of their own, where they
 // cannot pass for anything else.
 func logData(message string, attrs []slog.Attr) any {
-	message = cutText(message, maxLogText)
+	message = project.Clip(message, maxLogText)
 	left := maxAttrs
 	fields := attrValues(attrs, &left, maxLogDepth)
 	if len(fields) == 0 {
@@ -134,7 +135,7 @@ func attrValues(attrs []slog.Attr, left *int, depth int) map[string]any {
 		v := a.Value.Resolve()
 		if v.Kind() != slog.KindGroup {
 			*left--
-			fields[cutText(a.Key, maxAttr)] = attrValue(v)
+			fields[project.Clip(a.Key, maxAttr)] = attrValue(v)
 			continue
 		}
 		inner := map[string]any{}
@@ -143,7 +144,7 @@ func attrValues(attrs []slog.Attr, left *int, depth int) map[string]any {
 		}
 		into := fields // a group without a name is inline, as slog has it
 		if a.Key != "" && len(inner) > 0 {
-			key := cutText(a.Key, maxAttr)
+			key := project.Clip(a.Key, maxAttr)
 			if same, ok := fields[key].(map[string]any); ok {
 				into = same
 			} else {
@@ -167,18 +168,5 @@ func attrValue(v slog.Value) any {
 	case slog.KindTime:
 		return v.Time().Format(time.RFC3339Nano)
 	}
-	return cutText(v.String(), maxAttr)
-}
-
-// cutText cuts a text that came from a plugin, and says so. What is not UTF-8 is replaced.
-func cutText(s string, most int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
+	return project.Clip(v.String(), maxAttr)
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // The codes of JSON-RPC and MCP that the server answers with.
@@ -123,7 +125,7 @@ func answerError(id json.RawMessage, e *rpcError) []byte {
 		Message string          `json:"message"`
 		Data    json.RawMessage `json:"data,omitempty"`
 	}
-	return encode(struct {
+	return rawjson.Encode(struct {
 		JSONRPC string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Error   wireError       `json:"error"`

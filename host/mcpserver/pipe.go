@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // pipe is the connection over two streams of lines. The SDK sees numbers of the pipe's own in place of the client's ids,
@@ -171,7 +173,7 @@ func (p *pipe) answer(ctx context.Context, resp *jsonrpc.Response) error {
 		if c.method == "subscriptions/listen" {
 			result = renamed(result, c.id)
 		}
-		data = object{{"jsonrpc", quote("2.0")}, {"id", c.id}, {"result", result}}.raw()
+		data = rawjson.Object{{"jsonrpc", rawjson.Quote("2.0")}, {"id", c.id}, {"result", result}}.Raw()
 		if c.method == "initialize" {
 			p.agreed(resp.Result)
 		}
@@ -250,7 +252,7 @@ func (p *pipe) collect(ctx context.Context, b *batch, data []byte) error {
 	if !done {
 		return nil
 	}
-	return p.queue(ctx, encode(b.answers))
+	return p.queue(ctx, rawjson.Encode(b.answers))
 }
 
 // agreed notes what the version that was agreed on allows.
@@ -390,13 +392,13 @@ func (p *pipe) decode(m message, group *batch) (jsonrpc.Message, *rpcError) {
 
 // renumber puts the pipe's number in place of the id that a cancel names. What it does not know is no call: 0.
 func (p *pipe) renumber(params json.RawMessage) json.RawMessage {
-	m, ok := readObject(params)
+	m, ok := rawjson.ParseObject(params)
 	if !ok {
 		return json.RawMessage(`{"requestId":0}`)
 	}
-	n := p.byID[string(m.get("requestId"))]
-	m.set("requestId", encode(n))
-	return m.raw()
+	n := p.byID[string(m.Get("requestId"))]
+	m.Set("requestId", rawjson.Encode(n))
+	return m.Raw()
 }
 
 // subscribed puts the client's id in place of the pipe's number where a notification says which subscription it is of.
@@ -419,12 +421,12 @@ func (p *pipe) subscribed(params json.RawMessage) json.RawMessage {
 
 // renamed is an object whose _meta names a subscription by another id.
 func renamed(raw, id json.RawMessage) json.RawMessage {
-	o, ok := readObject(raw)
-	meta, isObject := readObject(o.get("_meta"))
+	o, ok := rawjson.ParseObject(raw)
+	meta, isObject := rawjson.ParseObject(o.Get("_meta"))
 	if !ok || !isObject {
 		return raw
 	}
-	meta.set(mcp.MetaKeySubscriptionID, id)
-	o.set("_meta", meta.raw())
-	return o.raw()
+	meta.Set(mcp.MetaKeySubscriptionID, id)
+	o.Set("_meta", meta.Raw())
+	return o.Raw()
 }

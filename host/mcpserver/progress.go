@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // progressParams are the parameters of notifications/progress.
@@ -50,7 +52,7 @@ func (i *increase) params(token json.RawMessage, p host.Progress) (params progre
 	if total < value {
 		total = 0 // a client may not like to have more than all of it
 	}
-	return progressParams{token, value, total, cutText(p.Message, maxProgressText)}, true
+	return progressParams{token, value, total, project.Clip(p.Message, maxProgressText)}, true
 }
 
 // maxProgressText is how many bytes of a report's message pass.
@@ -114,7 +116,7 @@ type pace struct {
 func (c *calls) pace(r request, m meta) *pace {
 	p := &pace{notify: r.notify, token: m.token(), level: never, every: c.cfg.Heartbeat, bucket: newBucket(burst, perSecond), last: time.Now()}
 	level := r.level
-	if r.era == modern {
+	if r.era == project.Modern {
 		level = m.text("io.modelcontextprotocol/logLevel")
 	}
 	if least, ok := threshold(level); ok {
@@ -169,6 +171,6 @@ func (p *pace) tell(f *flight, now time.Time) (next time.Time) {
 func (p *pace) end(f *flight) {
 	p.tell(f, time.Now())
 	if n := f.lost(); n > 0 {
-		p.notify("notifications/message", logParams{"warning", f.tool.Plugin, quote(fmt.Sprintf("%d records were dropped", n))})
+		p.notify("notifications/message", logParams{"warning", f.tool.Plugin, rawjson.Quote(fmt.Sprintf("%d records were dropped", n))})
 	}
 }

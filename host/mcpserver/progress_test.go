@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 func progressOf(t *testing.T, c *client) (all []progressParams) {
@@ -30,7 +32,7 @@ func progressOf(t *testing.T, c *client) (all []progressParams) {
 // TestProgress holds that reports reach a client that gave a token, strictly increasing, and nobody else.
 func TestProgress(t *testing.T) {
 	b := newBench(t, nil, nil)
-	for _, e := range []era{legacy, modern} {
+	for _, e := range []project.Era{project.Legacy, project.Modern} {
 		cl := newClient()
 		b.must(request{era: e, name: "steps", notify: cl.notify}, "done")
 		if len(cl.sent) > 0 {
@@ -84,7 +86,7 @@ func TestProgressIsNoFlood(t *testing.T) {
 	b := newBench(t, nil, nil)
 	cl := newClient()
 	begun := time.Now()
-	b.must(request{era: modern, name: "chatty", notify: cl.notify, meta: json.RawMessage(`{"progressToken":"t","io.modelcontextprotocol/logLevel":"debug"}`)}, "done")
+	b.must(request{era: project.Modern, name: "chatty", notify: cl.notify, meta: json.RawMessage(`{"progressToken":"t","io.modelcontextprotocol/logLevel":"debug"}`)}, "done")
 	most := burst + int(time.Since(begun).Seconds()*perSecond) + 2
 	if n := len(cl.sent); n > most || n == 0 {
 		t.Errorf("%d notifications; at most %d may come", n, most)
@@ -114,7 +116,7 @@ func TestIncrease(t *testing.T) {
 func TestLogging(t *testing.T) {
 	b := newBench(t, nil, nil)
 	level := func(l string) json.RawMessage {
-		return json.RawMessage(`{"io.modelcontextprotocol/logLevel":` + string(quote(l)) + `}`)
+		return json.RawMessage(`{"io.modelcontextprotocol/logLevel":` + string(rawjson.Quote(l)) + `}`)
 	}
 	for _, c := range []struct {
 		r    request
@@ -128,9 +130,9 @@ func TestLogging(t *testing.T) {
 		{request{name: "logs", level: "alert"}, 0},
 		{request{name: "logs", level: "loud"}, 0},
 		{request{name: "logs", meta: level("debug")}, 0}, // modern only
-		{request{era: modern, name: "logs"}, 0},
-		{request{era: modern, name: "logs", level: "debug"}, 0},
-		{request{era: modern, name: "logs", meta: level("info")}, 2},
+		{request{era: project.Modern, name: "logs"}, 0},
+		{request{era: project.Modern, name: "logs", level: "debug"}, 0},
+		{request{era: project.Modern, name: "logs", meta: level("info")}, 2},
 	} {
 		cl := newClient()
 		c.r.notify = cl.notify

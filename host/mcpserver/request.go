@@ -5,20 +5,13 @@ import (
 	"encoding/json"
 
 	"github.com/toolhost/toolhost/host"
-)
-
-// era is one of the two ways in which MCP is spoken.
-type era int
-
-const (
-	legacy era = iota // up to 2025-11-25: a handshake, and sessions over HTTP
-	modern            // from 2026-07-28: every request stands alone
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
 )
 
 // request is one tools/call as the pipeline sees it, without transport and SDK.
 type request struct {
 	caller    host.Caller                // set by the transport, never from the body (T36)
-	era       era                        // how the client speaks
+	era       project.Era                // how the client speaks
 	name      string                     // as the client calls the tool
 	arguments json.RawMessage            // nil: there are none
 	meta      json.RawMessage            // _meta, an object; nil: there is none

@@ -151,7 +151,7 @@ func (c Config) withDefaults() Config {
 		c.Sessions = 1000
 	}
 	if c.NameBudget == 0 {
-		c.NameBudget = defaultBudget
+		c.NameBudget = len("mcp__toolhost__")
 	}
 	if c.Message == 0 {
 		c.Message = 32 << 20
@@ -161,6 +161,9 @@ func (c Config) withDefaults() Config {
 	}
 	return c
 }
+
+// strict reports whether the profile is the strict one.
+func (c Config) strict() bool { return c.Profile == ProfileStrictModel }
 
 // versions are the protocol versions that can be spoken, the newest first.
 func versions() []string { return mcp.SupportedProtocolVersions() }

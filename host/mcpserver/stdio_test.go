@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 func TestStdio_ListAndCallInBothEras(t *testing.T) {
@@ -55,7 +56,7 @@ func TestStdio_AServerOfToolsHasNoPromptsAndResources(t *testing.T) {
 		{"prompts/list", 0}, {"resources/list", 0}, {"resources/templates/list", 0},
 		{"prompts/get", -32602}, {"resources/read", -32002}, {"resources/subscribe", -32601}, {"completion/complete", -32601}, {"no/such", -32601},
 	} {
-		c.send(`{"jsonrpc":"2.0","id":` + string(encode(i)) + `,"method":"` + x.method + `","params":{"name":"x","uri":"x:y","ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":"b"}}}`)
+		c.send(`{"jsonrpc":"2.0","id":` + string(rawjson.Encode(i)) + `,"method":"` + x.method + `","params":{"name":"x","uri":"x:y","ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":"b"}}}`)
 		m := c.answerTo(float64(i))
 		if x.code != 0 {
 			if dig(m, "error", "code") != x.code {
@@ -74,7 +75,7 @@ func TestStdio_ACallWithoutArgumentsIsOneWithNone(t *testing.T) {
 	c := startStdio(t, newServer(t, Config{}))
 	c.shake()
 	for i, params := range []string{`"name":"echo"`, `"name":"echo","arguments":null`, `"name":"echo","arguments":{}`, `"name":"echo",` + modernMeta} {
-		c.send(`{"jsonrpc":"2.0","id":` + string(encode(i)) + `,"method":"tools/call","params":{` + params + `}}`)
+		c.send(`{"jsonrpc":"2.0","id":` + string(rawjson.Encode(i)) + `,"method":"tools/call","params":{` + params + `}}`)
 		if m := c.answerTo(float64(i)); dig(m, "result", "content") == nil {
 			t.Errorf("%s: %v", params, m)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
 )
 
 // suspended asks the client for what a call waits for, where the client can be asked and may decide it. Else the call
@@ -18,7 +19,7 @@ func (c *calls) suspended(ctx context.Context, f *flight, r request, s host.Susp
 	if err != nil {
 		return c.waits(r, f.tool, s, err)
 	}
-	if r.era == modern {
+	if r.era == project.Modern {
 		return c.askLater(r, s, inq, "")
 	}
 	remark := ""
@@ -128,7 +129,7 @@ func (c *calls) inquireSuspension(tool host.Tool, r request, s host.Suspension) 
 	switch {
 	case approval && !c.cfg.Approvals.allow(r.caller.Channel):
 		return nil, errors.New("clients may not decide it on this channel")
-	case !r.can.form || r.era == legacy && r.ask == nil:
+	case !r.can.form || r.era == project.Legacy && r.ask == nil:
 		return nil, errors.New("the client cannot be asked by a form")
 	case !approval && len(s.Schema) == 0:
 		return nil, errors.New("the tool does not say what answer it wants")

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // ownState gives a host a state directory of its own: what waits counts against a limit (T29).
@@ -48,8 +50,8 @@ func TestSuspensionWaits(t *testing.T) {
 	for name, r := range map[string]request{
 		"no form, legacy": {name: "survey", can: capabilities{sampling: true}, ask: (&asked{}).ask},
 		"no way, legacy":  {name: "survey", can: everything},
-		"no form, modern": {era: modern, name: "survey"},
-		"no flat form":    {era: modern, name: "deep", can: everything},
+		"no form, modern": {era: project.Modern, name: "survey"},
+		"no flat form":    {era: project.Modern, name: "deep", can: everything},
 	} {
 		got := b.send(t.Context(), r)
 		if got.err != nil || !got.IsError || !strings.Contains(got.text(), "waits for an answer") || !strings.Contains(got.text(), " --data JSON") {
@@ -87,7 +89,7 @@ func TestSuspensionModern(t *testing.T) {
 		return newBench(t, func(c *Config) { c.StateKey = key }, func(c *host.Config) { c.StateDir = dir })
 	}
 	b := open()
-	r := request{era: modern, name: "survey", can: everything}
+	r := request{era: project.Modern, name: "survey", can: everything}
 	a := b.send(t.Context(), r)
 	if a.Type != "input_required" || len(a.Requests) != 1 || a.Requests["answer"].Method != "elicitation/create" {
 		t.Fatalf("got %s, error %v", a.raw, a.err)
@@ -136,11 +138,11 @@ func TestT28_ApprovalsAreNotTheClientsByDefault(t *testing.T) {
 		{Approvals{Stdio: true, HTTP: true}, "other", false},
 	} {
 		b := newBenchOn(t, h, func(cfg *Config) { cfg.Approvals = c.approvals })
-		for _, e := range []era{legacy, modern} {
+		for _, e := range []project.Era{project.Legacy, project.Modern} {
 			mark := filepath.Join(t.TempDir(), "mark")
 			cl := &asked{results: []string{yes}}
-			r := request{era: e, name: "danger", caller: host.Caller{Channel: c.channel}, can: everything, arguments: encode(map[string]string{"text": mark})}
-			if e == legacy {
+			r := request{era: e, name: "danger", caller: host.Caller{Channel: c.channel}, can: everything, arguments: rawjson.Encode(map[string]string{"text": mark})}
+			if e == project.Legacy {
 				r.ask = cl.ask
 			}
 			r.answers = map[string]json.RawMessage{"approval": json.RawMessage(yes)} // nothing without its question
@@ -177,7 +179,7 @@ func TestT13_OnlyAYesIsOne(t *testing.T) {
 	} {
 		mark := filepath.Join(t.TempDir(), "mark\u202e")
 		cl := &asked{results: []string{c.result}}
-		got := b.send(t.Context(), request{name: "danger", can: everything, ask: cl.ask, arguments: encode(map[string]string{"text": mark})})
+		got := b.send(t.Context(), request{name: "danger", can: everything, ask: cl.ask, arguments: rawjson.Encode(map[string]string{"text": mark})})
 		_, err := os.Stat(mark)
 		if !strings.Contains(got.text(), c.want) || (err == nil) != (c.result == yes) {
 			t.Errorf("%s: got %s; ran %t", c.result, got.raw, err == nil)
@@ -194,7 +196,7 @@ func TestT13_OnlyAYesIsOne(t *testing.T) {
 		}
 	}
 	cl := &asked{results: []string{yes}} // what cannot be shown whole cannot be approved here
-	got := b.send(t.Context(), request{name: "danger", can: everything, ask: cl.ask, arguments: encode(map[string]string{"text": strings.Repeat("x", maxShown)})})
+	got := b.send(t.Context(), request{name: "danger", can: everything, ask: cl.ask, arguments: rawjson.Encode(map[string]string{"text": strings.Repeat("x", maxShown)})})
 	if len(cl.params) > 0 || !strings.Contains(got.text(), "longer than a client is asked to show") {
 		t.Errorf("got %s, asked %d times", got.raw, len(cl.params))
 	}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
 )
 
 // plainText is a plugin's text as a client may show it to a person: what cannot be seen, or turns the text around, is
 // escaped, line ends and tabs are kept, and it is cut (T10, T13).
 func plainText(s string, most int) string {
-	s = cutText(s, most)
+	s = project.Clip(s, most)
 	if strings.IndexFunc(s, hidden) < 0 {
 		return s
 	}

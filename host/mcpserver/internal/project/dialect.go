@@ -1,9 +1,11 @@
-package mcpserver
+package project
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 const dialect2020 = "https://json-schema.org/draft/2020-12/schema"
@@ -22,8 +24,8 @@ var draftNames = []string{"draft-04", "draft-06", "draft-07", "2019-09", "2020-1
 // draftOf says in which draft a schema is written, as the host reads it: $schema, else array-form items, definitions or
 // dependencies, which show draft-07.
 func draftOf(schema json.RawMessage) (draft int, declared bool) {
-	o, _ := readObject(schema)
-	name, ok := o.text("$schema")
+	o, _ := rawjson.ParseObject(schema)
+	name, ok := o.Text("$schema")
 	if !ok {
 		if showsDraft7(schema) {
 			return draft7, false
@@ -56,19 +58,19 @@ func modernize(schema json.RawMessage) (out json.RawMessage, why string) {
 	if !declared {
 		return schema, ""
 	}
-	o, _ := readObject(schema)
-	o.set("$schema", quote(dialect2020))
-	return o.raw(), ""
+	o, _ := rawjson.ParseObject(schema)
+	o.Set("$schema", rawjson.Quote(dialect2020))
+	return o.Raw(), ""
 }
 
 // differs returns the JSON Pointer of the first keyword that this draft and 2020-12 read in different ways; "" if there is
 // none.
 func differs(schema json.RawMessage, draft int) string {
 	found := ""
-	rewrite(schema, "", func(o *object, path string) bool {
+	rewrite(schema, "", func(o *rawjson.Object, path string) bool {
 		for _, m := range *o {
 			if found == "" && keywordDiffers(*o, m, draft) {
-				found = path + "/" + pointerToken(m.name)
+				found = path + "/" + pointerToken(m.Name)
 			}
 		}
 		return false
@@ -76,10 +78,10 @@ func differs(schema json.RawMessage, draft int) string {
 	return found
 }
 
-func keywordDiffers(o object, m member, draft int) bool {
-	switch m.name {
+func keywordDiffers(o rawjson.Object, m rawjson.Member, draft int) bool {
+	switch m.Name {
 	case "items":
-		return kind(m.value) == '['
+		return rawjson.Kind(m.Value) == '['
 	case "additionalItems", "dependencies", "$recursiveRef", "$recursiveAnchor":
 		return true
 	case "prefixItems":
@@ -89,17 +91,17 @@ func keywordDiffers(o object, m member, draft int) bool {
 	case "$dynamicRef", "$dynamicAnchor":
 		return true
 	case "unevaluatedItems":
-		return draft < draft2019 || o.has("contains")
+		return draft < draft2019 || o.Has("contains")
 	case "if", "then", "else":
 		return draft < draft7
 	case "const", "contains", "propertyNames":
 		return draft < draft6
 	case "exclusiveMinimum", "exclusiveMaximum":
-		return kind(m.value) == 't' || kind(m.value) == 'f'
+		return rawjson.Kind(m.Value) == 't' || rawjson.Kind(m.Value) == 'f'
 	case "id":
 		return draft == draft4
 	case "$id":
-		id, _ := o.text("$id")
+		id, _ := o.Text("$id")
 		return strings.Contains(id, "#")
 	case "$ref":
 		return draft < draft2019 && refHasRules(o)
@@ -109,12 +111,12 @@ func keywordDiffers(o object, m member, draft int) bool {
 
 // refHasRules reports whether keywords that say something about values stand beside a $ref: drafts before 2019-09
 // ignore them.
-func refHasRules(o object) bool {
+func refHasRules(o rawjson.Object) bool {
 	for _, m := range o {
-		switch m.name {
+		switch m.Name {
 		case "$ref", "$schema", "$id", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "definitions", "$defs":
 		default:
-			if !strings.HasPrefix(m.name, "x-") {
+			if !strings.HasPrefix(m.Name, "x-") {
 				return true
 			}
 		}
@@ -125,8 +127,8 @@ func refHasRules(o object) bool {
 // showsDraft7 reports whether a schema without $schema has a form that 2020-12 does not know.
 func showsDraft7(schema json.RawMessage) bool {
 	found := false
-	rewrite(schema, "", func(o *object, _ string) bool {
-		found = found || o.has("definitions") || o.has("dependencies") || kind(o.get("items")) == '['
+	rewrite(schema, "", func(o *rawjson.Object, _ string) bool {
+		found = found || o.Has("definitions") || o.Has("dependencies") || rawjson.Kind(o.Get("items")) == '['
 		return false
 	})
 	return found

@@ -1,10 +1,11 @@
-package mcpserver
+package project
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // What is said of a pattern is what node 20 and 22 say of it with the u flag.
@@ -28,8 +29,8 @@ func TestR7_PatternsThatClientsTake(t *testing.T) {
 		}
 	}
 	in := raw(`{"type":"object","properties":{"a":{"pattern":"^(?!x)"},"b":{"items":{"pattern":"\\z"}},"c":{"pattern":"ok"}},"patternProperties":{"(?i)x":{}}}`)
-	entry, warnings := listedTool(host.Tool{InputSchema: in}, "t", legacy, ProfileFull)
-	if o, _ := readObject(entry); string(o.get("inputSchema")) != string(in) {
+	entry, warnings := listedWith(host.Tool{InputSchema: in}, "t", Legacy, false)
+	if o, _ := rawjson.ParseObject(entry); string(o.Get("inputSchema")) != string(in) {
 		t.Errorf("the schema was changed: %s", entry)
 	}
 	for _, says := range []string{"/inputSchema/properties/a/pattern: the host enforces the pattern, clients whose engine", "/inputSchema/properties/b/items/pattern: the host enforces the pattern, clients may refuse", "/inputSchema/patternProperties/(?i)x: "} {

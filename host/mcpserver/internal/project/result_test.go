@@ -1,4 +1,4 @@
-package mcpserver
+package project
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // returned is a result whose model form is the output, as the host makes it.
@@ -39,24 +40,24 @@ func TestMC4_R16_R19_R21_OutputsBecomeResults(t *testing.T) {
 		{"a schema that older clients get none of", `{"type":"array","items":{"$ref":"#"}}`, `[[]]`, `{"content":[{"type":"text","text":"[[]]"}]}`, `{"content":[{"type":"text","text":"[[]]"}],"structuredContent":[[]]}`},
 	} {
 		tool := host.Tool{Name: "t", Plugin: "p", OutputSchema: raw(c.schema)}
-		for e, want := range map[era]string{legacy: c.old, modern: c.now} {
-			if got := string(callResult(tool, returned(c.output), e, 0)); got != want {
+		for e, want := range map[Era]string{Legacy: c.old, Modern: c.now} {
+			if got := string(Result(tool, returned(c.output), e, 0)); got != want {
 				t.Errorf("%s, era %v: %s, want %s", c.about, e, got, want)
 			}
 		}
 	}
 	tool := host.Tool{Name: "p/t", Plugin: "p", ID: "t", OutputSchema: raw(`{"type":"object"}`), OutputMode: host.OutputWarn}
-	o, _ := readObject(callResult(tool, returned(""), legacy, 0))
-	if string(o.get("isError")) != "true" || o.has("structuredContent") || !strings.Contains(string(o.get("content")), "call p/t: invalid output: plugin p declares an output schema for the tool and returned nothing") {
-		t.Errorf("R19: %s", o.raw())
+	o, _ := rawjson.ParseObject(Result(tool, returned(""), Legacy, 0))
+	if string(o.Get("isError")) != "true" || o.Has("structuredContent") || !strings.Contains(string(o.Get("content")), "call p/t: invalid output: plugin p declares an output schema for the tool and returned nothing") {
+		t.Errorf("R19: %s", o.Raw())
 	}
 	tool.OutputMode = host.OutputOff
-	if got := string(callResult(tool, returned(""), legacy, 0)); got != `{"content":[]}` {
+	if got := string(Result(tool, returned(""), Legacy, 0)); got != `{"content":[]}` {
 		t.Errorf("R19: off: %s", got)
 	}
 	res := returned(`1`)
 	res.Warnings = []string{"call t: invalid output: <b>"}
-	if got := string(callResult(host.Tool{}, res, modern, 0)); got != `{"content":[{"type":"text","text":"1"}],"_meta":{"io.github.toolhost/warnings":["call t: invalid output: <b>"]}}` {
+	if got := string(Result(host.Tool{}, res, Modern, 0)); got != `{"content":[{"type":"text","text":"1"}],"_meta":{"io.github.toolhost/warnings":["call t: invalid output: <b>"]}}` {
 		t.Error(got)
 	}
 }
@@ -85,14 +86,14 @@ func TestR20_ContentIsGivenOnAsItCame(t *testing.T) {
 		{"text without text", `{"type":"text"}`, `{"type":"text","text":"{\"type\":\"text\"}"}`},
 	} {
 		res := &host.Result{Output: raw(`{}`), Model: host.ModelOutput{Type: "content", Value: raw(`[` + c.part + `]`)}}
-		if got, want := string(callResult(host.Tool{}, res, modern, 0)), `{"content":[`+c.block+`]}`; got != want {
+		if got, want := string(Result(host.Tool{}, res, Modern, 0)), `{"content":[`+c.block+`]}`; got != want {
 			t.Errorf("%s: %s, want %s", c.about, got, want)
 		}
 	}
 	res := &host.Result{Output: raw(`{"n":1}`), Warnings: []string{"w"}, Model: host.ModelOutput{
 		Type: "content", Value: raw(`[{"type":"text","text":"a"},{"type":"custom","providerOptions":{"mcp":{"result":{"_meta":{"com.example/a":1.0},"com.example":2,"isError":true,"content":[]}}}}]`),
 	}}
-	got := callResult(host.Tool{OutputSchema: raw(`{"type":"object"}`)}, res, legacy, 0)
+	got := Result(host.Tool{OutputSchema: raw(`{"type":"object"}`)}, res, Legacy, 0)
 	want := `{"content":[{"type":"text","text":"a"}],"structuredContent":{"n":1},"_meta":{"com.example/a":1.0,"io.github.toolhost/warnings":["w"]},"com.example":2}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
@@ -102,11 +103,11 @@ func TestR20_ContentIsGivenOnAsItCame(t *testing.T) {
 func TestR23_AResultOverTheLimitSaysHowToAskForLess(t *testing.T) {
 	tool := host.Tool{Name: "list", Plugin: "p", InputSchema: raw(`{"type":"object","properties":{"path":{},"pageSize":{},"limit":{}}}`), OutputSchema: raw(`{"type":"object"}`)}
 	res := returned(`{"a":"` + strings.Repeat("x", 1000) + `"}`)
-	whole := callResult(tool, res, modern, 0)
-	if got := callResult(tool, res, modern, len(whole)); string(got) != string(whole) {
+	whole := Result(tool, res, Modern, 0)
+	if got := Result(tool, res, Modern, len(whole)); string(got) != string(whole) {
 		t.Errorf("at the limit: %s", got)
 	}
-	got := callResult(tool, res, modern, 1000)
+	got := Result(tool, res, Modern, 1000)
 	var r struct {
 		IsError bool
 		Content []struct{ Text string }
@@ -154,16 +155,16 @@ func TestR18_R22_ErrorsAreForTheModel(t *testing.T) {
 			`{"content":[{"type":"text","text":"call weather: internal: broken"}],"isError":true,"_meta":{"io.github.toolhost/error":{"code":"internal","message":"call weather: internal: broken","outcome":"unknown"}}}`,
 		},
 	} {
-		if diff := cmp.Diff(c.want, string(errorResult(tool, c.err))); diff != "" {
+		if diff := cmp.Diff(c.want, string(Error(tool, c.err))); diff != "" {
 			t.Errorf("%s: %s", c.about, diff)
 		}
 	}
-	waits := string(errorResult(tool, &host.Error{Op: "call", Code: host.Suspended, Err: &host.SuspendedError{Suspension: sealed}}))
+	waits := string(Error(tool, &host.Error{Op: "call", Code: host.Suspended, Err: &host.SuspendedError{Suspension: sealed}}))
 	if strings.Contains(waits, "sealed") || strings.Contains(waits, "private") || !strings.Contains(waits, `"id":"s1"`) {
 		t.Errorf("a suspension: %s", waits)
 	}
 	huge := &host.Error{Op: "call", Tool: "weather", Code: host.InvalidOutput, Outcome: host.Done, Err: &host.OutputError{Output: []byte(`"` + strings.Repeat("x", 1<<20) + `"`), Err: errors.New("bad")}}
-	if got := errorResult(tool, huge); len(got) > maxErrorObject || !json.Valid(got) || !strings.Contains(string(got), `"cut":true`) {
+	if got := Error(tool, huge); len(got) > maxErrorObject || !json.Valid(got) || !strings.Contains(string(got), `"cut":true`) {
 		t.Errorf("%d bytes", len(got))
 	}
 }

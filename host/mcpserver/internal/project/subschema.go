@@ -1,11 +1,12 @@
-package mcpserver
+package project
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // place says what the value of a keyword of JSON Schema is made of.
@@ -37,38 +38,38 @@ func placeOf(keyword string) place {
 // rewrite applies f to a schema and to every schema in it, from the root down, and returns the schema with what f
 // changed; what it did not stays byte for byte. f gets the JSON Pointer of the schema and may change the object; it
 // returns whether it did. Schemas that are booleans are not given to f. Nothing below maxDepth is looked at.
-func rewrite(raw json.RawMessage, path string, f func(o *object, path string) bool) json.RawMessage {
+func rewrite(raw json.RawMessage, path string, f func(o *rawjson.Object, path string) bool) json.RawMessage {
 	out, _ := rewriteBelow(raw, path, 0, f)
 	return out
 }
 
 const maxDepth = 400
 
-func rewriteBelow(raw json.RawMessage, path string, depth int, f func(*object, string) bool) (json.RawMessage, bool) {
-	o, ok := readObject(raw)
+func rewriteBelow(raw json.RawMessage, path string, depth int, f func(*rawjson.Object, string) bool) (json.RawMessage, bool) {
+	o, ok := rawjson.ParseObject(raw)
 	if !ok || depth > maxDepth {
 		return raw, false
 	}
 	changed := f(&o, path)
 	for i, m := range o {
-		p := placeOf(m.name)
+		p := placeOf(m.Name)
 		if p == data {
 			continue
 		}
-		if v, did := rewriteMember(m.value, p, path+"/"+pointerToken(m.name), depth+1, f); did {
-			o[i].value, changed = v, true
+		if v, did := rewriteMember(m.Value, p, path+"/"+pointerToken(m.Name), depth+1, f); did {
+			o[i].Value, changed = v, true
 		}
 	}
 	if !changed {
 		return raw, false
 	}
-	return o.raw(), true
+	return o.Raw(), true
 }
 
-func rewriteMember(raw json.RawMessage, p place, path string, depth int, f func(*object, string) bool) (json.RawMessage, bool) {
+func rewriteMember(raw json.RawMessage, p place, path string, depth int, f func(*rawjson.Object, string) bool) (json.RawMessage, bool) {
 	if p == oneOrMany {
 		p = single
-		if kind(raw) == '[' {
+		if rawjson.Kind(raw) == '[' {
 			p = listed
 		}
 	}
@@ -77,22 +78,22 @@ func rewriteMember(raw json.RawMessage, p place, path string, depth int, f func(
 	case single:
 		return rewriteBelow(raw, path, depth, f)
 	case listed:
-		list, _ := readArray(raw)
+		list, _ := rawjson.ParseArray(raw)
 		for i := range list {
 			v, did := rewriteBelow(list[i], path+"/"+strconv.Itoa(i), depth, f)
 			list[i], changed = v, changed || did
 		}
 		if changed {
-			return array(list), true
+			return rawjson.Array(list), true
 		}
 	case named:
-		o, _ := readObject(raw)
+		o, _ := rawjson.ParseObject(raw)
 		for i, m := range o {
-			v, did := rewriteBelow(m.value, path+"/"+pointerToken(m.name), depth, f)
-			o[i].value, changed = v, changed || did
+			v, did := rewriteBelow(m.Value, path+"/"+pointerToken(m.Name), depth, f)
+			o[i].Value, changed = v, changed || did
 		}
 		if changed {
-			return o.raw(), true
+			return o.Raw(), true
 		}
 	}
 	return raw, false
@@ -115,7 +116,7 @@ func resolve(root json.RawMessage, ref string) json.RawMessage {
 	at := root
 	for token := range strings.SplitSeq(unescapeFragment(pointer), "/") {
 		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-		if list, isList := readArray(at); isList {
+		if list, isList := rawjson.ParseArray(at); isList {
 			i, err := strconv.Atoi(token)
 			if err != nil || i < 0 || i >= len(list) {
 				return nil
@@ -123,8 +124,8 @@ func resolve(root json.RawMessage, ref string) json.RawMessage {
 			at = list[i]
 			continue
 		}
-		o, _ := readObject(at)
-		if at = o.get(token); at == nil {
+		o, _ := rawjson.ParseObject(at)
+		if at = o.Get(token); at == nil {
 			return nil
 		}
 	}
@@ -164,15 +165,15 @@ type admitting struct {
 }
 
 func (a admitting) at(schema json.RawMessage, depth int) bool {
-	if kind(schema) == 'f' {
+	if rawjson.Kind(schema) == 'f' {
 		return false
 	}
-	o, ok := readObject(schema)
+	o, ok := rawjson.ParseObject(schema)
 	if !ok || depth > 16 {
 		return true
 	}
 	below := func(s json.RawMessage) bool { return a.at(s, depth+1) }
-	if ref, ok := o.text("$ref"); ok {
+	if ref, ok := o.Text("$ref"); ok {
 		if to := resolve(a.root, ref); to != nil && !below(to) {
 			return false
 		}
@@ -180,20 +181,20 @@ func (a admitting) at(schema json.RawMessage, depth int) bool {
 			return true
 		}
 	}
-	if t := o.get("type"); t != nil && !hasType(t, a.typ) {
+	if t := o.Get("type"); t != nil && !hasType(t, a.typ) {
 		return false
 	}
-	if c := o.get("const"); c != nil && kindType(c) != a.typ {
+	if c := o.Get("const"); c != nil && rawjson.Type(c) != a.typ {
 		return false
 	}
-	if list, ok := readArray(o.get("enum")); ok && !slices.ContainsFunc(list, func(v json.RawMessage) bool { return kindType(v) == a.typ }) {
+	if list, ok := rawjson.ParseArray(o.Get("enum")); ok && !slices.ContainsFunc(list, func(v json.RawMessage) bool { return rawjson.Type(v) == a.typ }) {
 		return false
 	}
-	if list, ok := readArray(o.get("allOf")); ok && !all(list, below) {
+	if list, ok := rawjson.ParseArray(o.Get("allOf")); ok && !all(list, below) {
 		return false
 	}
 	for _, name := range []string{"anyOf", "oneOf"} {
-		if list, ok := readArray(o.get(name)); ok && len(list) > 0 && !slices.ContainsFunc(list, below) {
+		if list, ok := rawjson.ParseArray(o.Get(name)); ok && len(list) > 0 && !slices.ContainsFunc(list, below) {
 			return false
 		}
 	}
@@ -207,8 +208,8 @@ func all[T any](list []T, is func(T) bool) bool {
 // endless returns a reference that leads to itself without taking a step into the value; "" if there is none.
 func endless(schema json.RawMessage) (ref string) {
 	e := endlessRefs{root: schema, state: map[string]int{}}
-	rewrite(schema, "", func(o *object, _ string) bool {
-		if r, ok := o.text("$ref"); ok && ref == "" && e.follow(r) {
+	rewrite(schema, "", func(o *rawjson.Object, _ string) bool {
+		if r, ok := o.Text("$ref"); ok && ref == "" && e.follow(r) {
 			ref = r
 		}
 		return false
@@ -235,20 +236,20 @@ func (e endlessRefs) follow(ref string) bool {
 
 // in looks at what a schema applies to the same value.
 func (e endlessRefs) in(schema json.RawMessage, depth int) bool {
-	o, ok := readObject(schema)
+	o, ok := rawjson.ParseObject(schema)
 	if !ok || depth > maxDepth {
 		return false
 	}
-	if ref, ok := o.text("$ref"); ok && e.follow(ref) {
+	if ref, ok := o.Text("$ref"); ok && e.follow(ref) {
 		return true
 	}
 	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
-		list, _ := readArray(o.get(name))
+		list, _ := rawjson.ParseArray(o.Get(name))
 		if slices.ContainsFunc(list, func(s json.RawMessage) bool { return e.in(s, depth+1) }) {
 			return true
 		}
 	}
-	return slices.ContainsFunc([]string{"not", "if", "then", "else"}, func(name string) bool { return e.in(o.get(name), depth+1) })
+	return slices.ContainsFunc([]string{"not", "if", "then", "else"}, func(name string) bool { return e.in(o.Get(name), depth+1) })
 }
 
 // objectsOnly reports whether a schema's root surely admits objects only.
@@ -262,7 +263,7 @@ func objectsOnly(schema json.RawMessage) bool {
 func hasType(raw json.RawMessage, typ string) bool {
 	var one string
 	var many []string
-	switch kind(raw) {
+	switch rawjson.Kind(raw) {
 	case '"':
 		_ = json.Unmarshal(raw, &one)
 		many = []string{one}
@@ -272,26 +273,4 @@ func hasType(raw json.RawMessage, typ string) bool {
 		return true
 	}
 	return slices.Contains(many, typ) || typ == "number" && slices.Contains(many, "integer")
-}
-
-// kindType is the JSON Schema type of a value.
-func kindType(raw json.RawMessage) string {
-	switch kind(raw) {
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case '"':
-		return "string"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
-	}
-	return "number"
-}
-
-// at names a place of a tool for people.
-func at(path, format string, args ...any) string {
-	return "at " + path + ": " + fmt.Sprintf(format, args...)
 }

@@ -1,4 +1,4 @@
-package mcpserver
+package project
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // In the strict profile no exported schema has a rule at its root, and what the plugin's schema admits the exported one does.
@@ -20,7 +21,7 @@ func TestR1_NoRuleAtTheRootAndNothingValidIsLost(t *testing.T) {
 			continue
 		}
 		tool := host.Tool{ID: "t", Plugin: "p", Description: "Does.", InputSchema: text, OutputSchema: text}
-		entry, _ := listedTool(tool, "t", modern, ProfileStrictModel)
+		entry, _ := listedWith(tool, "t", Modern, true)
 		if entry == nil {
 			for range 10 {
 				if v := g.value(); fits(t, given, v) {
@@ -30,18 +31,18 @@ func TestR1_NoRuleAtTheRootAndNothingValidIsLost(t *testing.T) {
 			continue
 		}
 		schemas++
-		o, _ := readObject(entry)
-		in := o.get("inputSchema")
+		o, _ := rawjson.ParseObject(entry)
+		in := o.Get("inputSchema")
 		for _, name := range []string{"inputSchema", "outputSchema"} {
-			s, _ := readObject(o.get(name))
+			s, _ := rawjson.ParseObject(o.Get(name))
 			for _, rule := range rootRules {
-				if s.has(rule) {
-					t.Fatalf("%s at the root of %s, made of %s", rule, s.raw(), text)
+				if s.Has(rule) {
+					t.Fatalf("%s at the root of %s, made of %s", rule, s.Raw(), text)
 				}
 			}
 		}
-		root, _ := readObject(in)
-		if typ, _ := root.text("type"); typ != "object" || kind(root.get("properties")) != '{' {
+		root, _ := rawjson.ParseObject(in)
+		if typ, _ := root.Text("type"); typ != "object" || rawjson.Kind(root.Get("properties")) != '{' {
 			t.Fatalf("R3: %s, made of %s", in, text)
 		}
 		listed := compiled(in)
@@ -75,13 +76,13 @@ func TestR3_R6_AnExportedSchemaMeansTheSame(t *testing.T) {
 		if given == nil {
 			continue
 		}
-		entry, _ := listedTool(host.Tool{ID: "t", InputSchema: text}, "t", legacy, ProfileFull)
+		entry, _ := listedWith(host.Tool{ID: "t", InputSchema: text}, "t", Legacy, false)
 		if entry == nil {
 			continue
 		}
-		o, _ := readObject(entry)
-		in := o.get("inputSchema")
-		if root, _ := readObject(in); kind(root.get("properties")) != '{' || string(root.get("type")) != `"object"` {
+		o, _ := rawjson.ParseObject(entry)
+		in := o.Get("inputSchema")
+		if root, _ := rawjson.ParseObject(in); rawjson.Kind(root.Get("properties")) != '{' || string(root.Get("type")) != `"object"` {
 			t.Fatalf("%s, made of %s", in, text)
 		}
 		listed := compiled(in)
@@ -131,12 +132,12 @@ func TestR1_RulesAreToldInWords(t *testing.T) {
 			`{"type":"object","properties":{}}`, `At least one of these must hold: {"type":"object"}.`,
 		},
 	} {
-		entry, warnings := listedTool(host.Tool{Description: "Does.", InputSchema: json.RawMessage(c.schema)}, "t", modern, ProfileStrictModel)
-		o, _ := readObject(entry)
-		if got := string(o.get("inputSchema")); got != c.want {
+		entry, warnings := listedWith(host.Tool{Description: "Does.", InputSchema: json.RawMessage(c.schema)}, "t", Modern, true)
+		o, _ := rawjson.ParseObject(entry)
+		if got := string(o.Get("inputSchema")); got != c.want {
 			t.Errorf("%s: %s\nwant %s\n%q", c.about, got, c.want, warnings)
 		}
-		if got, _ := o.text("description"); got != strings.TrimSpace("Does.\n\n"+c.words) {
+		if got, _ := o.Text("description"); got != strings.TrimSpace("Does.\n\n"+c.words) {
 			t.Errorf("%s: %q\nwant %q", c.about, got, c.words)
 		}
 	}

@@ -1,8 +1,10 @@
-package mcpserver
+package project
 
 import (
+	"encoding/hex"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,5 +163,29 @@ func FuzzR9_Names(f *testing.F) {
 		if back := originalName(escapeName(name)); back != name {
 			t.Fatalf("%q -> %q -> %q", name, escapeName(name), back)
 		}
+	})
+}
+
+// exportNames are the names that tools get, and a line for each that is no tool's own.
+func exportNames(tools []host.Tool, prefix bool, budget int) (exported map[string]host.Tool, reports []string) {
+	exported = map[string]host.Tool{}
+	for _, r := range Names(tools, prefix, budget) {
+		exported[r.Name] = r.Tool
+		if r.Why != "" {
+			reports = append(reports, r.String())
+		}
+	}
+	slices.Sort(reports)
+	return exported, reports
+}
+
+// originalName undoes escapeName.
+func originalName(name string) string {
+	return escaped.ReplaceAllStringFunc(name, func(s string) string {
+		c, err := hex.DecodeString(s[2:])
+		if err != nil {
+			return s
+		}
+		return string(c)
 	})
 }

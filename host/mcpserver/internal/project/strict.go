@@ -1,4 +1,4 @@
-package mcpserver
+package project
 
 import (
 	"bytes"
@@ -6,16 +6,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // rootRules are what some model APIs refuse at the root of a schema.
 var rootRules = []string{"anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else", "$ref", "$dynamicRef"}
 
 // rootRule returns the first of rootRules that a schema has; "" if it has none.
-func rootRule(o object) string {
+func rootRule(o rawjson.Object) string {
 	for _, m := range o {
-		if slices.Contains(rootRules, m.name) {
-			return m.name
+		if slices.Contains(rootRules, m.Name) {
+			return m.Name
 		}
 	}
 	return ""
@@ -28,7 +30,7 @@ const maxWords = 2000
 // admitted it still admits: properties that branches declare are moved to the root where that holds, and the host goes on
 // checking calls by the schema of the plugin (R1). $schema goes where it says what is so anyway.
 func strictRoot(schema json.RawMessage) (out json.RawMessage, words string) {
-	o, ok := readObject(schema)
+	o, ok := rawjson.ParseObject(schema)
 	if !ok {
 		return schema, ""
 	}
@@ -36,21 +38,21 @@ func strictRoot(schema json.RawMessage) (out json.RawMessage, words string) {
 	f := flattener{root: schema, old: draft < draft2019}
 	if rootRule(o) != "" {
 		o = f.flatten(o, 0)
-		o.drop(rootRules...)
-		if o.has("unevaluatedProperties") {
-			o.drop("unevaluatedProperties")
+		o.Drop(rootRules...)
+		if o.Has("unevaluatedProperties") {
+			o.Drop("unevaluatedProperties")
 			f.say("No other properties are allowed.")
 		}
-		if onlyDefs(o.raw()) {
-			o.set("type", quote("object"))
+		if onlyDefs(o.Raw()) {
+			o.Set("type", rawjson.Quote("object"))
 		} else {
-			o = object{{"type", quote("object")}, {"properties", json.RawMessage("{}")}}
+			o = rawjson.Object{{"type", rawjson.Quote("object")}, {"properties", json.RawMessage("{}")}}
 		}
 	}
 	if draft == draft2020 {
-		o.drop("$schema")
+		o.Drop("$schema")
 	}
-	return o.raw(), f.told()
+	return o.Raw(), f.told()
 }
 
 // flattener collects what is taken out of a root.
@@ -61,11 +63,7 @@ type flattener struct {
 }
 
 func (f *flattener) told() string {
-	text := strings.Join(f.words, "\n")
-	if len(text) > maxWords {
-		text = strings.ToValidUTF8(text[:maxWords], "") + " …"
-	}
-	return text
+	return Clip(strings.Join(f.words, "\n"), maxWords)
 }
 
 func (f *flattener) say(format string, args ...any) {
@@ -73,12 +71,12 @@ func (f *flattener) say(format string, args ...any) {
 }
 
 // flatten moves what can be moved out of the rules of a root. The rules themselves stay for the caller to drop.
-func (f *flattener) flatten(o object, depth int) object {
+func (f *flattener) flatten(o rawjson.Object, depth int) rawjson.Object {
 	o = f.deref(o, depth)
-	if list, ok := readArray(o.get("allOf")); ok {
+	if list, ok := rawjson.ParseArray(o.Get("allOf")); ok {
 		var rest []string
 		for _, raw := range list {
-			branch, ok := readObject(raw)
+			branch, ok := rawjson.ParseObject(raw)
 			if !ok {
 				continue
 			}
@@ -95,7 +93,7 @@ func (f *flattener) flatten(o object, depth int) object {
 		}
 	}
 	for _, name := range []string{"anyOf", "oneOf"} {
-		list, ok := readArray(o.get(name))
+		list, ok := rawjson.ParseArray(o.Get(name))
 		if !ok {
 			continue
 		}
@@ -111,51 +109,51 @@ func (f *flattener) flatten(o object, depth int) object {
 }
 
 // tellRest says the rules that have no branches to move.
-func (f *flattener) tellRest(o object) {
-	if v := o.get("not"); v != nil {
+func (f *flattener) tellRest(o rawjson.Object) {
+	if v := o.Get("not"); v != nil {
 		f.say("This must not hold: %s.", f.rule(v))
 	}
-	if v := o.get("enum"); v != nil {
-		f.say("The whole must be one of: %s.", compact(v))
+	if v := o.Get("enum"); v != nil {
+		f.say("The whole must be one of: %s.", rawjson.Compact(v))
 	}
-	if v := o.get("const"); v != nil {
-		f.say("The whole must be: %s.", compact(v))
+	if v := o.Get("const"); v != nil {
+		f.say("The whole must be: %s.", rawjson.Compact(v))
 	}
-	if v := o.get("if"); v != nil {
-		if then := o.get("then"); then != nil {
+	if v := o.Get("if"); v != nil {
+		if then := o.Get("then"); then != nil {
 			f.say("If this holds: %s, then: %s.", f.rule(v), f.rule(then))
 		}
-		if other := o.get("else"); other != nil {
+		if other := o.Get("else"); other != nil {
 			f.say("Unless this holds: %s, the following does: %s.", f.rule(v), f.rule(other))
 		}
 	}
 }
 
 // deref puts in the place of a root $ref what it refers to.
-func (f *flattener) deref(o object, depth int) object {
+func (f *flattener) deref(o rawjson.Object, depth int) rawjson.Object {
 	for n := 0; n < 16; n++ {
-		ref, ok := o.text("$ref")
+		ref, ok := o.Text("$ref")
 		if !ok {
 			return o
 		}
-		rest := o.clone()
-		rest.drop("$ref")
+		rest := o.Clone()
+		rest.Drop("$ref")
 		if f.old { // the other keywords do not count
-			rest = slices.DeleteFunc(rest, func(m member) bool { return !annotates(m.name) })
+			rest = slices.DeleteFunc(rest, func(m rawjson.Member) bool { return !annotates(m.Name) })
 		}
-		target, ok := readObject(resolve(f.root, ref))
+		target, ok := rawjson.ParseObject(resolve(f.root, ref))
 		if !ok {
 			if depth == 0 {
 				f.say("The whole must be a %s.", ref)
 			}
 			return rest
 		}
-		target = target.clone()
-		target.drop("$defs", "definitions", "$schema", "$id", "$anchor")
-		if all(rest, func(m member) bool { return annotates(m.name) }) {
+		target = target.Clone()
+		target.Drop("$defs", "definitions", "$schema", "$id", "$anchor")
+		if all(rest, func(m rawjson.Member) bool { return annotates(m.Name) }) {
 			o = rest
 			for _, m := range target {
-				if !o.has(m.name) {
+				if !o.Has(m.Name) {
 					o = append(o, m)
 				}
 			}
@@ -163,16 +161,16 @@ func (f *flattener) deref(o object, depth int) object {
 		}
 		o = joinAll(rest, target)
 		for _, name := range rootRules {
-			if v := target.get(name); v != nil && !rest.has(name) {
-				o.set(name, v)
+			if v := target.Get(name); v != nil && !rest.Has(name) {
+				o.Set(name, v)
 			} else if v != nil { // both have it: both count
-				list, _ := readArray(o.get("allOf"))
-				o.set("allOf", array(append(list, object{{name, v}}.raw())))
+				list, _ := rawjson.ParseArray(o.Get("allOf"))
+				o.Set("allOf", rawjson.Array(append(list, rawjson.Object{{name, v}}.Raw())))
 			}
 		}
 	}
-	rest := o.clone()
-	rest.drop("$ref")
+	rest := o.Clone()
+	rest.Drop("$ref")
 	return rest
 }
 
@@ -182,60 +180,60 @@ func annotates(keyword string) bool {
 }
 
 // simple reports whether joining a branch of allOf to a root moved all that it says.
-func simple(branch object) bool {
-	return all(branch, func(m member) bool {
-		return slices.Contains([]string{"type", "properties", "required", "title", "description", "$comment"}, m.name)
+func simple(branch rawjson.Object) bool {
+	return all(branch, func(m rawjson.Member) bool {
+		return slices.Contains([]string{"type", "properties", "required", "title", "description", "$comment"}, m.Name)
 	})
 }
 
 // joinAll adds to a root what holds whenever a branch does that every value must fit.
-func joinAll(o, branch object) object {
-	o = o.clone()
-	props, _ := readObject(o.get("properties"))
-	more, _ := readObject(branch.get("properties"))
+func joinAll(o, branch rawjson.Object) rawjson.Object {
+	o = o.Clone()
+	props, _ := rawjson.ParseObject(o.Get("properties"))
+	more, _ := rawjson.ParseObject(branch.Get("properties"))
 	for _, p := range more {
-		if had := props.get(p.name); had != nil && !bytes.Equal(had, p.value) {
-			props.set(p.name, object{{"allOf", array([]json.RawMessage{had, p.value})}}.raw())
+		if had := props.Get(p.Name); had != nil && !bytes.Equal(had, p.Value) {
+			props.Set(p.Name, rawjson.Object{{"allOf", rawjson.Array([]json.RawMessage{had, p.Value})}}.Raw())
 			continue
 		}
-		props.set(p.name, p.value)
+		props.Set(p.Name, p.Value)
 	}
 	if len(props) > 0 {
-		o.set("properties", props.raw())
+		o.Set("properties", props.Raw())
 	}
 	if list := union(required(o), required(branch)); len(list) > 0 {
-		o.set("required", encode(list))
+		o.Set("required", rawjson.Encode(list))
 	}
 	for _, name := range []string{"description", "title", "type", "patternProperties", "additionalProperties", "propertyNames", "minProperties", "maxProperties", "dependentRequired", "dependentSchemas"} {
-		v := branch.get(name)
-		if v == nil || o.has(name) {
+		v := branch.Get(name)
+		if v == nil || o.Has(name) {
 			continue
 		}
 		// It speaks of what the branch's own patterns leave over.
-		if name == "additionalProperties" && branch.has("patternProperties") && !bytes.Equal(o.get("patternProperties"), branch.get("patternProperties")) {
+		if name == "additionalProperties" && branch.Has("patternProperties") && !bytes.Equal(o.Get("patternProperties"), branch.Get("patternProperties")) {
 			continue
 		}
-		o.set(name, v)
+		o.Set(name, v)
 	}
 	return o
 }
 
 // joinAny adds to a root what holds whenever one of the branches does.
-func (f *flattener) joinAny(o object, list []json.RawMessage, depth int) object {
-	var branches []object
+func (f *flattener) joinAny(o rawjson.Object, list []json.RawMessage, depth int) rawjson.Object {
+	var branches []rawjson.Object
 	var names, needed []string
 	for i, raw := range list {
-		b, ok := readObject(raw)
-		if !ok && kind(raw) == 'f' {
+		b, ok := rawjson.ParseObject(raw)
+		if !ok && rawjson.Kind(raw) == 'f' {
 			continue
 		}
 		if ok && depth < 8 {
 			b = f.flatten(b, depth+1)
 		}
 		branches = append(branches, b)
-		props, _ := readObject(b.get("properties"))
+		props, _ := rawjson.ParseObject(b.Get("properties"))
 		for _, p := range props {
-			names = union(names, []string{p.name})
+			names = union(names, []string{p.Name})
 		}
 		if i == 0 || len(branches) == 1 {
 			needed = required(b)
@@ -243,30 +241,30 @@ func (f *flattener) joinAny(o object, list []json.RawMessage, depth int) object 
 			needed = slices.DeleteFunc(needed, func(n string) bool { return !slices.Contains(required(b), n) })
 		}
 	}
-	o = o.clone()
-	props, _ := readObject(o.get("properties"))
+	o = o.Clone()
+	props, _ := rawjson.ParseObject(o.Get("properties"))
 	for _, name := range names {
-		if !props.has(name) {
-			props.set(name, anyOfProperty(branches, name))
+		if !props.Has(name) {
+			props.Set(name, anyOfProperty(branches, name))
 		}
 	}
 	if len(props) > 0 {
-		o.set("properties", props.raw())
+		o.Set("properties", props.Raw())
 	}
 	if needed = union(required(o), needed); len(needed) > 0 {
-		o.set("required", encode(needed))
+		o.Set("required", rawjson.Encode(needed))
 	}
 	return o
 }
 
 // anyOfProperty is what a property may be in any of the branches: open if one of them does not declare it and takes others.
-func anyOfProperty(branches []object, name string) json.RawMessage {
+func anyOfProperty(branches []rawjson.Object, name string) json.RawMessage {
 	var forms []json.RawMessage
 	for _, b := range branches {
-		props, _ := readObject(b.get("properties"))
-		v := props.get(name)
+		props, _ := rawjson.ParseObject(b.Get("properties"))
+		v := props.Get(name)
 		if v == nil {
-			if kind(b.get("additionalProperties")) == 'f' && !b.has("patternProperties") {
+			if rawjson.Kind(b.Get("additionalProperties")) == 'f' && !b.Has("patternProperties") {
 				continue
 			}
 			return openProperty(branches, name)
@@ -278,22 +276,22 @@ func anyOfProperty(branches []object, name string) json.RawMessage {
 	if len(forms) == 1 {
 		return forms[0]
 	}
-	return object{{"anyOf", array(forms)}}.raw()
+	return rawjson.Object{{"anyOf", rawjson.Array(forms)}}.Raw()
 }
 
 // openProperty takes everything, and keeps a description.
-func openProperty(branches []object, name string) json.RawMessage {
+func openProperty(branches []rawjson.Object, name string) json.RawMessage {
 	for _, b := range branches {
-		props, _ := readObject(b.get("properties"))
-		if p, ok := readObject(props.get(name)); ok && p.has("description") {
-			return object{{"description", p.get("description")}}.raw()
+		props, _ := rawjson.ParseObject(b.Get("properties"))
+		if p, ok := rawjson.ParseObject(props.Get(name)); ok && p.Has("description") {
+			return rawjson.Object{{"description", p.Get("description")}}.Raw()
 		}
 	}
 	return json.RawMessage("{}")
 }
 
-func required(o object) (list []string) {
-	_ = json.Unmarshal(o.get("required"), &list)
+func required(o rawjson.Object) (list []string) {
+	_ = json.Unmarshal(o.Get("required"), &list)
 	return list
 }
 
@@ -315,12 +313,12 @@ func (f *flattener) rules(list []json.RawMessage) string {
 	return strings.Join(words, "; ")
 }
 
-// rule is a schema in words where that is easy, else as it is.
+// Rule is a schema in words where that is easy, else as it is.
 func (f *flattener) rule(raw json.RawMessage) string {
-	o, ok := readObject(raw)
-	if ref, isRef := o.text("$ref"); isRef && len(o) == 1 {
+	o, ok := rawjson.ParseObject(raw)
+	if ref, isRef := o.Text("$ref"); isRef && len(o) == 1 {
 		if to := resolve(f.root, ref); to != nil {
-			o, ok = readObject(to)
+			o, ok = rawjson.ParseObject(to)
 			raw = to
 		}
 	}
@@ -331,15 +329,15 @@ func (f *flattener) rule(raw json.RawMessage) string {
 		}
 		return strings.Join(list, " and ") + verb
 	}
-	return string(compact(raw))
+	return string(rawjson.Compact(raw))
 }
 
 // onlyDefs reports whether all references of a schema lead into its definitions, which stay when its root changes.
 func onlyDefs(schema json.RawMessage) bool {
 	only := true
-	rewrite(schema, "", func(o *object, _ string) bool {
+	rewrite(schema, "", func(o *rawjson.Object, _ string) bool {
 		for _, name := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
-			if ref, ok := o.text(name); ok && !strings.HasPrefix(ref, "#/$defs/") && !strings.HasPrefix(ref, "#/definitions/") {
+			if ref, ok := o.Text(name); ok && !strings.HasPrefix(ref, "#/$defs/") && !strings.HasPrefix(ref, "#/definitions/") {
 				only = false
 			}
 		}

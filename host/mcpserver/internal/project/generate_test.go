@@ -1,4 +1,4 @@
-package mcpserver
+package project
 
 import (
 	"encoding/json"
@@ -43,7 +43,7 @@ func (g generator) root() json.RawMessage {
 	return raw
 }
 
-// object makes a schema about objects with rules.
+// Object makes a schema about objects with rules.
 func (g generator) object(depth int) m {
 	s := m{}
 	if g.IntN(3) > 0 {
@@ -136,7 +136,7 @@ func (g generator) leaf() any {
 	return m{"type": g.one("string", "boolean", "number", "object")}
 }
 
-// value makes an object.
+// Value makes an object.
 func (g generator) value() json.RawMessage {
 	v := m{}
 	for range g.IntN(4) {

@@ -1,4 +1,4 @@
-package mcpserver
+package project
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // Members of a result's _meta.
@@ -19,42 +20,42 @@ const (
 // maxErrorObject bounds the error object in a result, in bytes.
 const maxErrorObject = 16 << 10
 
-// callResult is the CallToolResult of a call that succeeded, for clients of an era: content, structuredContent if the tool
+// Result is the CallToolResult of a call that succeeded, for clients of an era: content, structuredContent if the tool
 // declares an output schema, _meta and what else an imported tool's result had. Outputs are there byte for byte (R21). A
 // result of more than limit bytes becomes one with isError that says how large it is and how to ask for less, never a
 // part of it (R23); if limit is zero, there is none. It is pure: it may be called concurrently.
-func callResult(t host.Tool, res *host.Result, e era, limit int) json.RawMessage {
-	declared := kind(t.OutputSchema) != 0 && kind(t.OutputSchema) != 'n'
+func Result(t host.Tool, res *host.Result, e Era, limit int) json.RawMessage {
+	declared := rawjson.Kind(t.OutputSchema) != 0 && rawjson.Kind(t.OutputSchema) != 'n'
 	if declared && res.Output == nil && t.OutputMode == host.OutputWarn {
-		return errorResult(t, callError(t, host.InvalidOutput, fmt.Errorf("plugin %s declares an output schema for the tool and returned nothing", t.Plugin)))
+		return Error(t, callError(t, host.InvalidOutput, fmt.Errorf("plugin %s declares an output schema for the tool and returned nothing", t.Plugin)))
 	}
 	blocks, further := contentOf(shown(t, res, declared))
-	if res.Output == nil && len(blocks) == 1 && equalJSON(blocks[0], textBlock("")) {
+	if res.Output == nil && len(blocks) == 1 && rawjson.Equal(blocks[0], textBlock("")) {
 		blocks = nil // it returned nothing
 	}
-	o := object{{"content", array(blocks)}}
+	o := rawjson.Object{{"content", rawjson.Array(blocks)}}
 	if declared {
 		if s := structured(t, res.Output, e); s != nil {
-			o.set("structuredContent", s)
+			o.Set("structuredContent", s)
 		}
 	}
-	meta, _ := readObject(further.get("_meta"))
+	meta, _ := rawjson.ParseObject(further.Get("_meta"))
 	if len(res.Warnings) > 0 {
-		meta.set(metaWarnings, encode(res.Warnings))
+		meta.Set(metaWarnings, rawjson.Encode(res.Warnings))
 	}
 	if meta != nil {
-		o.set("_meta", compact(meta.raw()))
+		o.Set("_meta", rawjson.Compact(meta.Raw()))
 	}
 	for _, m := range further {
-		switch m.name {
+		switch m.Name {
 		case "content", "structuredContent", "isError", "resultType", "_meta":
 		default:
-			o.set(m.name, compact(m.value))
+			o.Set(m.Name, rawjson.Compact(m.Value))
 		}
 	}
-	raw := o.raw()
+	raw := o.Raw()
 	if limit > 0 && len(raw) > limit {
-		return errorResult(t, callError(t, host.TooLarge, fmt.Errorf("the result has %d bytes, the limit is %d: %s", len(raw), limit, narrow(t))))
+		return Error(t, callError(t, host.TooLarge, fmt.Errorf("the result has %d bytes, the limit is %d: %s", len(raw), limit, narrow(t))))
 	}
 	return raw
 }
@@ -66,14 +67,14 @@ func callError(t host.Tool, code host.Code, err error) *host.Error {
 // shown is the form of the output for content. Beside structuredContent it is the same JSON as text (MC-4), unless the tool made
 // a form for the model.
 func shown(t host.Tool, res *host.Result, declared bool) host.ModelOutput {
-	if declared && res.Model.Type == "text" && equalJSON(res.Model.Value, res.Output) {
-		return host.ModelOutput{Type: "json", Value: quote(string(res.Output))}
+	if declared && res.Model.Type == "text" && rawjson.Equal(res.Model.Value, res.Output) {
+		return host.ModelOutput{Type: "json", Value: rawjson.Quote(string(res.Output))}
 	}
 	return res.Model
 }
 
 // structured is the structuredContent of an output; nil: clients of the era get none.
-func structured(t host.Tool, raw json.RawMessage, e era) json.RawMessage {
+func structured(t host.Tool, raw json.RawMessage, e Era) json.RawMessage {
 	if raw == nil {
 		if t.OutputMode != host.OutputReject {
 			return nil
@@ -83,23 +84,23 @@ func structured(t host.Tool, raw json.RawMessage, e era) json.RawMessage {
 	out, _ := outputOf(t, e)
 	switch {
 	case out.wrapped && out.schema != nil:
-		return object{{"result", compact(raw)}}.raw()
-	case e == legacy && kind(raw) != '{':
+		return rawjson.Object{{"result", rawjson.Compact(raw)}}.Raw()
+	case e == Legacy && rawjson.Kind(raw) != '{':
 		return nil
 	}
-	return compact(raw)
+	return rawjson.Compact(raw)
 }
 
 // narrow says how a caller may get less of a tool.
 func narrow(t host.Tool) string {
-	schema, _ := readObject(t.InputSchema)
-	props, _ := readObject(schema.get("properties"))
+	schema, _ := rawjson.ParseObject(t.InputSchema)
+	props, _ := rawjson.ParseObject(schema.Get("properties"))
 	var names []string
 	for _, p := range props {
-		name := strings.ToLower(p.name)
+		name := strings.ToLower(p.Name)
 		for _, part := range []string{"limit", "max", "count", "page", "offset", "cursor", "first", "last", "head", "tail", "top", "range", "filter", "fields", "query", "depth", "size", "since", "until"} {
 			if strings.Contains(name, part) {
-				names = append(names, p.name)
+				names = append(names, p.Name)
 				break
 			}
 		}
@@ -110,18 +111,18 @@ func narrow(t host.Tool) string {
 	return "ask for a smaller part, with " + strings.Join(names[:min(len(names), 5)], ", ")
 }
 
-// errorResult is the CallToolResult of a call that failed: isError, never with structuredContent (R18). Its text is the host's
+// Error is the CallToolResult of a call that failed: isError, never with structuredContent (R18). Its text is the host's
 // message, which for a bad input names path, expected and got (R22); the error object is in _meta as
 // io.github.toolhost/error. An imported tool's own content is given on as it came. It is pure: it may be called concurrently.
-func errorResult(t host.Tool, err error) json.RawMessage {
+func Error(t host.Tool, err error) json.RawMessage {
 	e, ok := errors.AsType[*host.Error](err)
 	if !ok {
 		e = &host.Error{Op: "call", Tool: t.Name, Code: host.Internal, Outcome: host.Unknown, Err: err}
 	}
 	message, data := visible(e)
 	content := []json.RawMessage{textBlock(message)}
-	theirs, _ := readObject(data)
-	list, isList := readArray(theirs.get("content"))
+	theirs, _ := rawjson.ParseObject(data)
+	list, isList := rawjson.ParseArray(theirs.Get("content"))
 	if isList && len(list) > 0 && e.Code == host.ToolFailed {
 		content = content[:0]
 		for _, b := range list {
@@ -130,9 +131,9 @@ func errorResult(t host.Tool, err error) json.RawMessage {
 	} else {
 		isList = false
 	}
-	o := object{{"content", array(content)}, {"isError", json.RawMessage("true")}}
-	o.set("_meta", object{{metaError, errorObject(e, message, isList)}}.raw())
-	return o.raw()
+	o := rawjson.Object{{"content", rawjson.Array(content)}, {"isError", json.RawMessage("true")}}
+	o.Set("_meta", rawjson.Object{{metaError, errorObject(e, message, isList)}}.Raw())
+	return o.Raw()
 }
 
 // visible is the message of an error, and the data of the tool's own, as a model may see them: without characters that
@@ -153,35 +154,35 @@ func visible(e *host.Error) (message string, data json.RawMessage) {
 // sealed part of a suspension, is left out; so are data that are content already.
 func errorObject(e *host.Error, message string, dataShown bool) json.RawMessage {
 	raw, err := json.Marshal(e)
-	o, ok := readObject(raw)
+	o, ok := rawjson.ParseObject(raw)
 	if err != nil || !ok {
-		o = object{{"code", encode(e.Code)}, {"message", quote(message)}, {"outcome", encode(e.Outcome)}}
+		o = rawjson.Object{{"code", rawjson.Encode(e.Code)}, {"message", rawjson.Quote(message)}, {"outcome", rawjson.Encode(e.Outcome)}}
 	}
-	o.set("message", quote(message))
+	o.Set("message", rawjson.Quote(message))
 	if dataShown {
-		o.drop("data")
+		o.Drop("data")
 	}
-	if s, ok := readObject(o.get("suspension")); ok {
-		s = slices.DeleteFunc(s, func(m member) bool {
-			return !slices.Contains([]string{"id", "kind", "tool", "plugin", "expires"}, m.name)
+	if s, ok := rawjson.ParseObject(o.Get("suspension")); ok {
+		s = slices.DeleteFunc(s, func(m rawjson.Member) bool {
+			return !slices.Contains([]string{"id", "kind", "tool", "plugin", "expires"}, m.Name)
 		})
-		o.set("suspension", s.raw())
+		o.Set("suspension", s.Raw())
 	}
-	if x, ok := readObject(o.get("exit")); ok {
-		x.drop("stderr")
-		o.set("exit", x.raw())
+	if x, ok := rawjson.ParseObject(o.Get("exit")); ok {
+		x.Drop("stderr")
+		o.Set("exit", x.Raw())
 	}
 	for _, name := range []string{"output", "data", "exit", "repairs", "violations"} {
-		if len(o.raw()) <= maxErrorObject {
+		if len(o.Raw()) <= maxErrorObject {
 			break
 		}
-		if o.has(name) {
-			o.drop(name)
-			o.set("cut", json.RawMessage("true"))
+		if o.Has(name) {
+			o.Drop(name)
+			o.Set("cut", json.RawMessage("true"))
 		}
 	}
-	if len(o.raw()) > maxErrorObject {
-		o.set("message", quote(strings.ToValidUTF8(message[:min(len(message), maxErrorObject/2)], "")+" …"))
+	if len(o.Raw()) > maxErrorObject {
+		o.Set("message", rawjson.Quote(Clip(message, maxErrorObject/2)))
 	}
-	return o.raw()
+	return o.Raw()
 }

@@ -1,4 +1,4 @@
-package mcpserver
+package project
 
 import (
 	"encoding/json"
@@ -10,19 +10,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 // memberOf is a member of a listed tool.
-func memberOf(t *testing.T, tool host.Tool, e era, name string) string {
+func memberOf(t *testing.T, tool host.Tool, e Era, name string) string {
 	t.Helper()
-	entry, warnings := listedTool(tool, "t", e, ProfileFull)
-	o, ok := readObject(entry)
+	entry, warnings := listedWith(tool, "t", e, false)
+	o, ok := rawjson.ParseObject(entry)
 	if !ok {
 		t.Fatalf("no entry: %q", warnings)
 	}
-	return string(o.get(name))
+	return string(o.Get(name))
 }
 
 func TestT9_R20_MC1_AToolIsListedAsThePluginGaveIt(t *testing.T) {
@@ -39,14 +40,14 @@ func TestT9_R20_MC1_AToolIsListedAsThePluginGaveIt(t *testing.T) {
 		`"annotations":{"title":"Search","readOnlyHint":true,"openWorldHint":false,"com.example/priority":0},` +
 		`"icons":[{"src":"https://example.com/i.png","sizes":["48x48"],"theme":"dark","x":1}],` +
 		`"_meta":{"com.example/b":9007199254740993,"com.example/a":{"ui":[1.50]},"com.example/c":null},"execution":{"taskSupport":"optional","x":1},"com.example":{"b":1,"a":2}}`
-	for _, e := range []era{legacy, modern} {
-		entry, warnings := listedTool(tool, "search", e, ProfileFull)
+	for _, e := range []Era{Legacy, Modern} {
+		entry, warnings := listedWith(tool, "search", e, false)
 		if diff := cmp.Diff(want, string(entry)); diff != "" || len(warnings) > 0 {
 			t.Errorf("era %v: %q %s", e, warnings, diff)
 		}
 	}
 	// What a plugin does not say is not there, hints least of all (T-9).
-	entry, warnings := listedTool(host.Tool{ID: "t", Description: "Does.", InputSchema: raw(`{"type":"object"}`), OutputSchema: raw("null")}, "t", legacy, ProfileFull)
+	entry, warnings := listedWith(host.Tool{ID: "t", Description: "Does.", InputSchema: raw(`{"type":"object"}`), OutputSchema: raw("null")}, "t", Legacy, false)
 	if want := `{"name":"t","description":"Does.","inputSchema":{"type":"object","properties":{}}}`; string(entry) != want || len(warnings) > 0 {
 		t.Errorf("%s %q, want %s", entry, warnings, want)
 	}
@@ -71,15 +72,15 @@ func TestR3_InputRoots(t *testing.T) {
 		`{"allOf":[{"type":"object"},{"type":"array"}]}`:                                      "",
 		`"object"`: "",
 	} {
-		entry, warnings := listedTool(host.Tool{InputSchema: raw(given)}, "t", legacy, ProfileFull)
+		entry, warnings := listedWith(host.Tool{InputSchema: raw(given)}, "t", Legacy, false)
 		if want == "" {
 			if entry != nil || len(warnings) != 1 || !strings.HasSuffix(warnings[0], "the tool is not exported") {
 				t.Errorf("%s: %s %q", given, entry, warnings)
 			}
 			continue
 		}
-		o, _ := readObject(entry)
-		if got := string(o.get("inputSchema")); got != want {
+		o, _ := rawjson.ParseObject(entry)
+		if got := string(o.Get("inputSchema")); got != want {
 			t.Errorf("%s became %s, want %s", given, got, want)
 		}
 	}
@@ -103,11 +104,11 @@ func TestR6_OlderDrafts(t *testing.T) {
 		{`{"type":"object","properties":{"a":{"items":[{}]}}}`, "/properties/a/items"},
 		{`{"$schema":"https://json-schema.org/draft/2019-09/schema","type":"object","properties":{"a":{"prefixItems":[{}]}}}`, "/properties/a/prefixItems"},
 	} {
-		_, warnings := listedTool(host.Tool{InputSchema: raw(c.given)}, "t", legacy, ProfileFull)
+		_, warnings := listedWith(host.Tool{InputSchema: raw(c.given)}, "t", Legacy, false)
 		warnings = slices.DeleteFunc(warnings, func(w string) bool { return strings.Contains(w, "at the root") })
-		o, _ := readObject(raw(memberOf(t, host.Tool{InputSchema: raw(c.given)}, modern, "inputSchema")))
-		before, _ := readObject(raw(c.given))
-		got, was := string(o.get("$schema")), string(before.get("$schema"))
+		o, _ := rawjson.ParseObject(raw(memberOf(t, host.Tool{InputSchema: raw(c.given)}, Modern, "inputSchema")))
+		before, _ := rawjson.ParseObject(raw(c.given))
+		got, was := string(o.Get("$schema")), string(before.Get("$schema"))
 		switch {
 		case c.warning == "" && (`"$schema":`+got != d20 || len(warnings) > 0):
 			t.Errorf("%s: $schema %s %q", c.given, got, warnings)
@@ -121,34 +122,34 @@ func TestR6_OlderDrafts(t *testing.T) {
 // one.
 func TestR16_R17_OutputsOfAnyShape(t *testing.T) {
 	g := generator{rand.New(rand.NewPCG(1, 1))}
-	tried := map[era]int{}
+	tried := map[Era]int{}
 	for range 70 {
 		text := g.root()
 		if g.IntN(3) == 0 {
-			root, _ := readObject(text)
-			defs := root.get("$defs")
-			root = object{{"anyOf", encode([]any{g.schema(2), g.branch(1)})}}
+			root, _ := rawjson.ParseObject(text)
+			defs := root.Get("$defs")
+			root = rawjson.Object{{"anyOf", rawjson.Encode([]any{g.schema(2), g.branch(1)})}}
 			if defs != nil {
-				root.set("$defs", defs)
+				root.Set("$defs", defs)
 			}
-			text = root.raw()
+			text = root.Raw()
 		}
 		given := compiled(text)
 		if given == nil {
 			continue
 		}
 		tool := host.Tool{ID: "t", InputSchema: raw(`{}`), OutputSchema: text}
-		for _, e := range []era{legacy, modern} {
-			entry, warnings := listedTool(tool, "t", e, ProfileFull)
-			o, _ := readObject(entry)
-			out := o.get("outputSchema")
+		for _, e := range []Era{Legacy, Modern} {
+			entry, warnings := listedWith(tool, "t", e, false)
+			o, _ := rawjson.ParseObject(entry)
+			out := o.Get("outputSchema")
 			if out == nil {
 				if len(warnings) == 0 {
 					t.Fatalf("no schema and no word: %s", text)
 				}
 				continue
 			}
-			if root, _ := readObject(out); e == legacy && string(root.get("type")) != `"object"` {
+			if root, _ := rawjson.ParseObject(out); e == Legacy && string(root.Get("type")) != `"object"` {
 				t.Fatalf("%s, made of %s", out, text)
 			}
 			listed := compiled(out)
@@ -156,13 +157,13 @@ func TestR16_R17_OutputsOfAnyShape(t *testing.T) {
 				t.Fatalf("no schema any more: %s, made of %s", out, text)
 			}
 			for range 10 {
-				v := encode(g.member(2))
+				v := rawjson.Encode(g.member(2))
 				if !fits(t, given, v) {
 					continue
 				}
 				tried[e]++
 				shown := structured(tool, v, e)
-				if e == legacy && kind(shown) != '{' {
+				if e == Legacy && rawjson.Kind(shown) != '{' {
 					t.Fatalf("structuredContent of %s is %s: %s, made of %s", v, shown, out, text)
 				}
 				if !fits(t, listed, shown) {
@@ -171,7 +172,7 @@ func TestR16_R17_OutputsOfAnyShape(t *testing.T) {
 			}
 		}
 	}
-	if tried[legacy] < 20 || tried[modern] < 20 {
+	if tried[Legacy] < 20 || tried[Modern] < 20 {
 		t.Errorf("too little was tried: %v", tried)
 	}
 }
@@ -195,19 +196,19 @@ func TestR16_R17_OutputSchemas(t *testing.T) {
 		{`{"type":"object","properties":{"s":{"prefixItems":[{}],"items":false}}}`, `{"type":"object","properties":{"s":{"prefixItems":[{}]}}}`, `{"type":"object","properties":{"s":{"prefixItems":[{}],"items":false}}}`, "draft-07"},
 	} {
 		tool := host.Tool{InputSchema: raw("{}"), OutputSchema: raw(c.given)}
-		if got := memberOf(t, tool, legacy, "outputSchema"); got != c.old {
+		if got := memberOf(t, tool, Legacy, "outputSchema"); got != c.old {
 			t.Errorf("%s: legacy %s, want %s", c.given, got, c.old)
 		}
-		if got := memberOf(t, tool, modern, "outputSchema"); got != c.now {
+		if got := memberOf(t, tool, Modern, "outputSchema"); got != c.now {
 			t.Errorf("%s: modern %s, want %s", c.given, got, c.now)
 		}
-		if _, warnings := listedTool(tool, "t", legacy, ProfileFull); len(warnings) > 1 || !strings.Contains(strings.Join(warnings, ""), c.warning) || (c.warning == "") != (len(warnings) == 0) {
+		if _, warnings := listedWith(tool, "t", Legacy, false); len(warnings) > 1 || !strings.Contains(strings.Join(warnings, ""), c.warning) || (c.warning == "") != (len(warnings) == 0) {
 			t.Errorf("%s: %q, want %q", c.given, warnings, c.warning)
 		}
 	}
 	for _, mode := range []host.OutputMode{host.OutputWarn, host.OutputOff} {
 		tool := host.Tool{InputSchema: raw("{}"), OutputSchema: raw(`{"type":"object"}`), OutputMode: mode}
-		if got := memberOf(t, tool, modern, "outputSchema"); got != "" {
+		if got := memberOf(t, tool, Modern, "outputSchema"); got != "" {
 			t.Errorf("R19: with mode %v the schema is listed, though nothing holds the tool to it: %s", mode, got)
 		}
 	}
@@ -219,8 +220,17 @@ func TestR5_NoMemberBreaksAList(t *testing.T) {
 		InputSchema: raw(`{}`), Icons: raw(`[{"src":1},{"src":"a","sizes":"1x1"},{"src":"a","theme":"blue"},7,{"src":"good","mimeType":"image/png"}]`),
 		Extra: raw(`{"execution":{"taskSupport":"sometimes"},"annotations":[1],"outputSchema":{"type":"string"},"icons":[3]}`),
 	}
-	entry, warnings := listedTool(tool, "t", legacy, ProfileFull)
+	entry, warnings := listedWith(tool, "t", Legacy, false)
 	if want := `{"name":"t","description":"","inputSchema":{"type":"object","properties":{}},"icons":[{"src":"good","mimeType":"image/png"}]}`; string(entry) != want || len(warnings) != 3 {
 		t.Errorf("%s %q", entry, warnings)
 	}
+}
+
+// listedWith is Tool with its notes as lines.
+func listedWith(t host.Tool, name string, e Era, strict bool) (entry json.RawMessage, warnings []string) {
+	entry, notes := Tool(t, name, e, strict)
+	for _, n := range notes {
+		warnings = append(warnings, n.String())
+	}
+	return entry, warnings
 }

@@ -1,4 +1,4 @@
-package mcpserver
+package project
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // output says how the clients of an era get what a tool returns.
@@ -16,17 +17,17 @@ type output struct {
 
 // outputOf says how a tool's output is shown. A schema is listed only if the host holds the tool to it (OutputReject): clients
 // refuse results that break a listed one. The modern era takes any root, the legacy one an object (R16, R17).
-func outputOf(t host.Tool, e era) (out output, notes []remark) {
-	note := func(rule, path, text string) { notes = append(notes, remark{rule, "/outputSchema" + path, text}) }
+func outputOf(t host.Tool, e Era) (out output, notes []Note) {
+	note := func(rule, path, text string) { notes = append(notes, Note{rule, "/outputSchema" + path, text}) }
 	schema := t.OutputSchema
-	if len(schema) == 0 || kind(schema) == 'n' {
+	if len(schema) == 0 || rawjson.Kind(schema) == 'n' {
 		return out, nil
 	}
 	if t.OutputMode != host.OutputReject {
 		note("output_mode", "", "it is not listed: with output mode "+t.OutputMode.String()+" a result may break it, and clients refuse such results")
 		return out, notes
 	}
-	switch kind(schema) {
+	switch rawjson.Kind(schema) {
 	case 't':
 		schema = json.RawMessage("{}")
 	case 'f':
@@ -48,22 +49,22 @@ func outputOf(t host.Tool, e era) (out output, notes []remark) {
 	}
 	schema, changes := forJavaScript(schema, e)
 	notes = append(notes, changes...)
-	o, _ := readObject(schema)
-	if e == modern {
+	o, _ := rawjson.ParseObject(schema)
+	if e == Modern {
 		return output{schema: schema}, notes
 	}
 	if objectsOnly(schema) {
 		changed := booleans(&o)
-		if typ, _ := o.text("type"); typ != "object" {
-			o.set("type", quote("object"))
+		if typ, _ := o.Text("type"); typ != "object" {
+			o.Set("type", rawjson.Quote("object"))
 			changed = true
 		}
-		if o.has("properties") && kind(o.get("properties")) != '{' {
-			o.drop("properties")
+		if o.Has("properties") && rawjson.Kind(o.Get("properties")) != '{' {
+			o.Drop("properties")
 			changed = true
 		}
 		if changed {
-			schema = o.raw()
+			schema = o.Raw()
 		}
 		return output{schema: schema}, notes
 	}
@@ -77,56 +78,56 @@ func outputOf(t host.Tool, e era) (out output, notes []remark) {
 // wrap makes a schema of any root one of {"result": value}. Definitions are lifted so that references still lead to them; nil
 // if others would lead elsewhere.
 func wrap(schema json.RawMessage, draft int) json.RawMessage {
-	o, _ := readObject(schema)
-	if o.has("$id") || !onlyDefs(schema) {
+	o, _ := rawjson.ParseObject(schema)
+	if o.Has("$id") || !onlyDefs(schema) {
 		return nil
 	}
-	inner := o.clone()
-	inner.drop("$schema", "$defs", "definitions")
-	outer := object{}
-	if v := o.get("$schema"); v != nil {
-		outer.set("$schema", v)
+	inner := o.Clone()
+	inner.Drop("$schema", "$defs", "definitions")
+	outer := rawjson.Object{}
+	if v := o.Get("$schema"); v != nil {
+		outer.Set("$schema", v)
 	} else if draft != draft2020 {
-		outer.set("$schema", quote("http://json-schema.org/draft-07/schema#"))
+		outer.Set("$schema", rawjson.Quote("http://json-schema.org/draft-07/schema#"))
 	}
-	outer.set("type", quote("object"))
-	outer.set("properties", object{{"result", inner.raw()}}.raw())
-	outer.set("required", json.RawMessage(`["result"]`))
+	outer.Set("type", rawjson.Quote("object"))
+	outer.Set("properties", rawjson.Object{{"result", inner.Raw()}}.Raw())
+	outer.Set("required", json.RawMessage(`["result"]`))
 	for _, name := range []string{"$defs", "definitions"} {
-		if v := o.get(name); v != nil {
-			outer.set(name, v)
+		if v := o.Get(name); v != nil {
+			outer.Set(name, v)
 		}
 	}
-	return outer.raw()
+	return outer.Raw()
 }
 
 // forJavaScript loosens an output schema where the validators of TypeScript clients would throw over it, which costs an older
 // client the whole list, or would read it as draft-07 and refuse what is valid. The host still checks by the schema of the
 // plugin.
-func forJavaScript(schema json.RawMessage, e era) (out json.RawMessage, notes []remark) {
-	note := func(rule, path, text string) { notes = append(notes, remark{rule, path, text}) }
-	out = rewrite(schema, "/outputSchema", func(o *object, path string) bool {
+func forJavaScript(schema json.RawMessage, e Era) (out json.RawMessage, notes []Note) {
+	note := func(rule, path, text string) { notes = append(notes, Note{rule, path, text}) }
+	out = rewrite(schema, "/outputSchema", func(o *rawjson.Object, path string) bool {
 		before := len(*o)
-		if pattern, ok := o.text("pattern"); ok && !portable(pattern) {
-			o.drop("pattern")
+		if pattern, ok := o.Text("pattern"); ok && !portable(pattern) {
+			o.Drop("pattern")
 			note("pattern", path+"/pattern", "it is not valid in JavaScript with the u flag, and clients refuse the schema over it: left out of what is listed")
 		}
 		changed := dropPatterns(o, path, note)
-		if _, ok := o.text("id"); ok {
-			o.drop("id")
+		if _, ok := o.Text("id"); ok {
+			o.Drop("id")
 		}
 		changed = nullable(o) || changed
-		if e == legacy && o.has("prefixItems") && o.has("items") {
-			o.drop("items")
+		if e == Legacy && o.Has("prefixItems") && o.Has("items") {
+			o.Drop("items")
 			note("dialect", path+"/items", "older clients read it as draft-07, where it is about all items: left out of what they get")
 		}
-		if e == legacy && o.has("minContains") && o.has("contains") {
-			o.drop("contains")
+		if e == Legacy && o.Has("minContains") && o.Has("contains") {
+			o.Drop("contains")
 			note("dialect", path+"/contains", "older clients read it as draft-07, without minContains: left out of what they get")
 		}
 		return changed || len(*o) != before
 	})
-	if len(notes) > 0 || e == legacy && usesNewer(out) {
+	if len(notes) > 0 || e == Legacy && usesNewer(out) {
 		out = positive(out)
 	}
 	return out, notes
@@ -145,11 +146,11 @@ func withoutIgnored(schema json.RawMessage, draft int) json.RawMessage {
 	if draft < draft2020 {
 		later = append(later, "prefixItems")
 	}
-	return rewrite(schema, "", func(o *object, _ string) bool {
+	return rewrite(schema, "", func(o *rawjson.Object, _ string) bool {
 		before := len(*o)
-		o.drop(later...)
-		if draft < draft2019 && o.has("$ref") && !o.has("nullable") && refHasRules(*o) {
-			*o = slices.DeleteFunc(*o, func(m member) bool { return m.name != "$ref" && !annotates(m.name) })
+		o.Drop(later...)
+		if draft < draft2019 && o.Has("$ref") && !o.Has("nullable") && refHasRules(*o) {
+			*o = slices.DeleteFunc(*o, func(m rawjson.Member) bool { return m.Name != "$ref" && !annotates(m.Name) })
 		}
 		return len(*o) != before
 	})
@@ -158,9 +159,9 @@ func withoutIgnored(schema json.RawMessage, draft int) json.RawMessage {
 // usesNewer reports whether a schema has keywords that validators of draft-07 pass over.
 func usesNewer(schema json.RawMessage) bool {
 	found := false
-	rewrite(schema, "", func(o *object, _ string) bool {
+	rewrite(schema, "", func(o *rawjson.Object, _ string) bool {
 		for _, m := range *o {
-			switch m.name {
+			switch m.Name {
 			case "unevaluatedProperties", "unevaluatedItems", "dependentRequired", "dependentSchemas", "prefixItems", "minContains", "maxContains", "$dynamicRef", "$recursiveRef":
 				found = true
 			}
@@ -172,15 +173,15 @@ func usesNewer(schema json.RawMessage) bool {
 
 // positive takes out of a schema what would turn a looser part of it into a stricter whole, if there is any.
 func positive(schema json.RawMessage) json.RawMessage {
-	return rewrite(schema, "", func(o *object, _ string) bool {
+	return rewrite(schema, "", func(o *rawjson.Object, _ string) bool {
 		before := len(*o)
-		o.drop("not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems")
-		if o.has("maxContains") {
-			o.drop("contains", "maxContains", "minContains")
+		o.Drop("not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems")
+		if o.Has("maxContains") {
+			o.Drop("contains", "maxContains", "minContains")
 		}
-		branches := o.get("oneOf")
-		if o.drop("oneOf"); branches != nil && !o.has("anyOf") {
-			o.set("anyOf", branches)
+		branches := o.Get("oneOf")
+		if o.Drop("oneOf"); branches != nil && !o.Has("anyOf") {
+			o.Set("anyOf", branches)
 			return true
 		}
 		return len(*o) != before
@@ -189,54 +190,54 @@ func positive(schema json.RawMessage) json.RawMessage {
 
 // dropPatterns takes out the members of patternProperties whose pattern is not portable. What they were about is then open:
 // additionalProperties must not close it.
-func dropPatterns(o *object, path string, note func(rule, path, text string)) bool {
-	patterns, ok := readObject(o.get("patternProperties"))
+func dropPatterns(o *rawjson.Object, path string, note func(rule, path, text string)) bool {
+	patterns, ok := rawjson.ParseObject(o.Get("patternProperties"))
 	if !ok {
 		return false
 	}
-	kept := slices.DeleteFunc(patterns.clone(), func(m member) bool { return !portable(m.name) })
+	kept := slices.DeleteFunc(patterns.Clone(), func(m rawjson.Member) bool { return !portable(m.Name) })
 	if len(kept) == len(patterns) {
 		return false
 	}
-	o.set("patternProperties", kept.raw())
-	o.drop("additionalProperties", "unevaluatedProperties")
+	o.Set("patternProperties", kept.Raw())
+	o.Drop("additionalProperties", "unevaluatedProperties")
 	note("pattern", path+"/patternProperties", "a pattern is not valid in JavaScript with the u flag, and clients refuse the schema over it: left out of what is listed")
 	return true
 }
 
 // nullable turns OpenAPI's keyword, over which validators throw where no type stands beside it, into JSON Schema.
-func nullable(o *object) bool {
-	v := strings.TrimSpace(string(o.get("nullable")))
+func nullable(o *rawjson.Object) bool {
+	v := strings.TrimSpace(string(o.Get("nullable")))
 	if v == "" {
 		return false
 	}
-	o.drop("nullable")
+	o.Drop("nullable")
 	if v != "true" {
 		return true
 	}
-	if types, ok := nullableTypes(o.get("type")); ok && !o.has("enum") && !o.has("const") {
-		o.set("type", types)
+	if types, ok := nullableTypes(o.Get("type")); ok && !o.Has("enum") && !o.Has("const") {
+		o.Set("type", types)
 		return true
 	}
-	inner := o.clone()
-	inner.drop("$schema", "$id", "$defs", "definitions", "title", "description")
-	outer := slices.DeleteFunc(o.clone(), func(m member) bool { return inner.has(m.name) })
-	outer.set("anyOf", array([]json.RawMessage{inner.raw(), json.RawMessage(`{"type":"null"}`)}))
+	inner := o.Clone()
+	inner.Drop("$schema", "$id", "$defs", "definitions", "title", "description")
+	outer := slices.DeleteFunc(o.Clone(), func(m rawjson.Member) bool { return inner.Has(m.Name) })
+	outer.Set("anyOf", rawjson.Array([]json.RawMessage{inner.Raw(), json.RawMessage(`{"type":"null"}`)}))
 	*o = outer
 	return true
 }
 
 // nullableTypes is type with null beside it; ok is false where null is there or no type is.
 func nullableTypes(raw json.RawMessage) (json.RawMessage, bool) {
-	switch kind(raw) {
+	switch rawjson.Kind(raw) {
 	case '"':
-		return array([]json.RawMessage{raw, quote("null")}), true
+		return rawjson.Array([]json.RawMessage{raw, rawjson.Quote("null")}), true
 	case '[':
-		list, _ := readArray(raw)
-		if slices.ContainsFunc(list, func(x json.RawMessage) bool { return equalJSON(x, quote("null")) }) {
+		list, _ := rawjson.ParseArray(raw)
+		if slices.ContainsFunc(list, func(x json.RawMessage) bool { return rawjson.Equal(x, rawjson.Quote("null")) }) {
 			return raw, true
 		}
-		return array(append(list, quote("null"))), true
+		return rawjson.Array(append(list, rawjson.Quote("null"))), true
 	}
 	return nil, false
 }

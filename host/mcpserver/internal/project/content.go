@@ -1,4 +1,4 @@
-package mcpserver
+package project
 
 import (
 	"encoding/base64"
@@ -10,64 +10,65 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // contentOf turns what a model is shown into the content of a result, and the further members of the result that an imported
 // tool brought. Every block is one that clients of both eras can read: a part that would make none becomes the text of its
 // JSON.
-func contentOf(m host.ModelOutput) (blocks []json.RawMessage, further object) {
+func contentOf(m host.ModelOutput) (blocks []json.RawMessage, further rawjson.Object) {
 	if m.Type != "content" {
 		var s string
-		if kind(m.Value) == '"' && json.Unmarshal(m.Value, &s) == nil {
+		if rawjson.Kind(m.Value) == '"' && json.Unmarshal(m.Value, &s) == nil {
 			return []json.RawMessage{textBlock(s)}, nil
 		}
 		return []json.RawMessage{textBlock(strings.TrimSpace(string(m.Value)))}, nil
 	}
-	parts, ok := readArray(m.Value)
+	parts, ok := rawjson.ParseArray(m.Value)
 	if !ok {
 		return []json.RawMessage{textBlock(string(m.Value))}, nil
 	}
 	for i, raw := range parts {
-		part, ok := readObject(raw)
+		part, ok := rawjson.ParseObject(raw)
 		if !ok {
 			blocks = append(blocks, textBlock(string(raw)))
 			continue
 		}
-		options, _ := readObject(part.get("providerOptions"))
-		theirs, _ := readObject(options.get("mcp"))
-		if typ, _ := part.text("type"); typ == "custom" && theirs != nil {
-			if result, ok := readObject(theirs.get("result")); ok && !theirs.has("type") {
+		options, _ := rawjson.ParseObject(part.Get("providerOptions"))
+		theirs, _ := rawjson.ParseObject(options.Get("mcp"))
+		if typ, _ := part.Text("type"); typ == "custom" && theirs != nil {
+			if result, ok := rawjson.ParseObject(theirs.Get("result")); ok && !theirs.Has("type") {
 				further = result
 				continue
 			}
-			blocks = append(blocks, validBlock(options.get("mcp")))
+			blocks = append(blocks, validBlock(options.Get("mcp")))
 			continue
 		}
 		b := blockOf(part, i)
-		if !all(b, func(m member) bool { return m.value != nil }) {
+		if !all(b, func(m rawjson.Member) bool { return m.Value != nil }) {
 			b = nil
 		}
 		if b == nil {
-			blocks = append(blocks, textBlock(string(compact(raw))))
+			blocks = append(blocks, textBlock(string(rawjson.Compact(raw))))
 			continue
 		}
 		for _, m := range theirs {
-			if !b.has(m.name) {
+			if !b.Has(m.Name) {
 				b = append(b, m)
 			}
 		}
-		blocks = append(blocks, validBlock(b.raw()))
+		blocks = append(blocks, validBlock(b.Raw()))
 	}
 	return blocks, further
 }
 
 // blockOf is the block of a part; nil: MCP has none like it.
-func blockOf(part object, i int) object {
-	typ, _ := part.text("type")
-	media, _ := part.text("mediaType")
+func blockOf(part rawjson.Object, i int) rawjson.Object {
+	typ, _ := part.Text("type")
+	media, _ := part.Text("mediaType")
 	switch typ {
 	case "text":
-		return object{{"type", quote("text")}, {"text", part.get("text")}}
+		return rawjson.Object{{"type", rawjson.Quote("text")}, {"text", part.Get("text")}}
 	case "image-data", "file-data":
 		inline := "resource"
 		switch {
@@ -77,19 +78,19 @@ func blockOf(part object, i int) object {
 			inline = "audio"
 		}
 		if inline != "resource" {
-			return object{{"type", quote(inline)}, {"data", part.get("data")}, {"mimeType", quote(media)}}
+			return rawjson.Object{{"type", rawjson.Quote(inline)}, {"data", part.Get("data")}, {"mimeType", rawjson.Quote(media)}}
 		}
-		name, ok := part.text("filename")
+		name, ok := part.Text("filename")
 		if !ok || name == "" {
 			name = "file-" + strconv.Itoa(i+1)
 		}
 		uri := "attachment:///" + escapePath(name)
-		return object{{"type", quote("resource")}, {"resource", object{{"uri", quote(uri)}, {"mimeType", quote(media)}, {"blob", part.get("data")}}.raw()}}
+		return rawjson.Object{{"type", rawjson.Quote("resource")}, {"resource", rawjson.Object{{"uri", rawjson.Quote(uri)}, {"mimeType", rawjson.Quote(media)}, {"blob", part.Get("data")}}.Raw()}}
 	case "image-url", "file-url":
-		address, _ := part.text("url")
-		b := object{{"type", quote("resource_link")}, {"uri", quote(address)}, {"name", quote(linkName(part, address))}}
+		address, _ := part.Text("url")
+		b := rawjson.Object{{"type", rawjson.Quote("resource_link")}, {"uri", rawjson.Quote(address)}, {"name", rawjson.Quote(linkName(part, address))}}
 		if media != "" {
-			b.set("mimeType", quote(media))
+			b.Set("mimeType", rawjson.Quote(media))
 		}
 		return b
 	}
@@ -97,8 +98,8 @@ func blockOf(part object, i int) object {
 }
 
 // linkName is a name for what is behind an address.
-func linkName(part object, address string) string {
-	if name, _ := part.text("filename"); name != "" {
+func linkName(part rawjson.Object, address string) string {
+	if name, _ := part.Text("filename"); name != "" {
 		return name
 	}
 	if strings.HasPrefix(address, "data:") {
@@ -130,60 +131,60 @@ func escapePath(name string) string {
 
 // textBlock is a text as a block.
 func textBlock(s string) json.RawMessage {
-	return object{{"type", quote("text")}, {"text", quote(s)}}.raw()
+	return rawjson.Object{{"type", rawjson.Quote("text")}, {"text", rawjson.Quote(s)}}.Raw()
 }
 
 // validBlock returns a block as it is but for white space, if clients can read it. Annotations and a _meta that they cannot
 // are left out; any other fault, or an unknown type, makes it the text of its JSON: clients refuse a whole result over one
 // block.
 func validBlock(raw json.RawMessage) json.RawMessage {
-	b, ok := readObject(raw)
+	b, ok := rawjson.ParseObject(raw)
 	if !ok || !readable(b) {
-		return textBlock(string(compact(raw)))
+		return textBlock(string(rawjson.Compact(raw)))
 	}
 	changed := false
-	if b.has("_meta") && kind(b.get("_meta")) != '{' {
-		b.drop("_meta")
+	if b.Has("_meta") && rawjson.Kind(b.Get("_meta")) != '{' {
+		b.Drop("_meta")
 		changed = true
 	}
-	if a := b.get("annotations"); a != nil && !validAnnotations(a) {
-		b.drop("annotations")
+	if a := b.Get("annotations"); a != nil && !validAnnotations(a) {
+		b.Drop("annotations")
 		changed = true
 	}
 	if changed {
-		raw = b.raw()
+		raw = b.Raw()
 	}
-	return compact(raw)
+	return rawjson.Compact(raw)
 }
 
-func readable(b object) bool {
-	typ, _ := b.text("type")
+func readable(b rawjson.Object) bool {
+	typ, _ := b.Text("type")
 	switch typ {
 	case "text":
-		return kind(b.get("text")) == '"'
+		return rawjson.Kind(b.Get("text")) == '"'
 	case "image", "audio":
-		return kind(b.get("mimeType")) == '"' && isBase64(b.get("data"))
+		return rawjson.Kind(b.Get("mimeType")) == '"' && isBase64(b.Get("data"))
 	case "resource_link":
-		icons, _ := readArray(b.get("icons"))
-		return kind(b.get("uri")) == '"' && kind(b.get("name")) == '"' && optional(b, '"', "title", "description", "mimeType") &&
-			(!b.has("size") || isNumberValue(b.get("size"))) && optional(b, '[', "icons") && all(icons, validIcon)
+		icons, _ := rawjson.ParseArray(b.Get("icons"))
+		return rawjson.Kind(b.Get("uri")) == '"' && rawjson.Kind(b.Get("name")) == '"' && optional(b, '"', "title", "description", "mimeType") &&
+			(!b.Has("size") || isNumberValue(b.Get("size"))) && optional(b, '[', "icons") && all(icons, validIcon)
 	case "resource":
-		r, ok := readObject(b.get("resource"))
-		return ok && kind(r.get("uri")) == '"' && optional(r, '"', "mimeType") && optional(r, '{', "_meta") &&
-			(kind(r.get("text")) == '"' || isBase64(r.get("blob")))
+		r, ok := rawjson.ParseObject(b.Get("resource"))
+		return ok && rawjson.Kind(r.Get("uri")) == '"' && optional(r, '"', "mimeType") && optional(r, '{', "_meta") &&
+			(rawjson.Kind(r.Get("text")) == '"' || isBase64(r.Get("blob")))
 	}
 	return false
 }
 
 func isNumberValue(raw json.RawMessage) bool {
-	k := kind(raw)
+	k := rawjson.Kind(raw)
 	return k == '-' || k >= '0' && k <= '9'
 }
 
 // isBase64 reports whether a value is a string of standard base64.
 func isBase64(raw json.RawMessage) bool {
 	var s string
-	if kind(raw) != '"' || json.Unmarshal(raw, &s) != nil || strings.ContainsAny(s, "\r\n") {
+	if rawjson.Kind(raw) != '"' || json.Unmarshal(raw, &s) != nil || strings.ContainsAny(s, "\r\n") {
 		return false
 	}
 	_, err := base64.StdEncoding.DecodeString(s)
@@ -192,26 +193,26 @@ func isBase64(raw json.RawMessage) bool {
 
 // validAnnotations reports whether the annotations of a block are as MCP has them; further members may be anything.
 func validAnnotations(raw json.RawMessage) bool {
-	a, ok := readObject(raw)
+	a, ok := rawjson.ParseObject(raw)
 	if !ok {
 		return false
 	}
-	if a.has("audience") {
-		list, isList := readArray(a.get("audience"))
+	if a.Has("audience") {
+		list, isList := rawjson.ParseArray(a.Get("audience"))
 		if !isList || !all(list, func(x json.RawMessage) bool {
 			return slices.Contains([]string{`"user"`, `"assistant"`}, strings.TrimSpace(string(x)))
 		}) {
 			return false
 		}
 	}
-	if p := a.get("priority"); p != nil {
+	if p := a.Get("priority"); p != nil {
 		var v float64
 		if !isNumberValue(p) || json.Unmarshal(p, &v) != nil || v < 0 || v > 1 {
 			return false
 		}
 	}
-	if a.has("lastModified") {
-		when, isText := a.text("lastModified")
+	if a.Has("lastModified") {
+		when, isText := a.Text("lastModified")
 		if _, err := time.Parse(time.RFC3339Nano, when); !isText || err != nil {
 			return false
 		}

@@ -1,4 +1,4 @@
-package mcpserver
+package project
 
 import (
 	"strconv"
