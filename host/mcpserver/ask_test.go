@@ -93,6 +93,10 @@ func TestAskUndeclared(t *testing.T) {
 		t.Errorf("modern: %s, error %+v", got.raw, got.err)
 	}
 	b.must(request{era: project.Modern, name: "name"}, "decline") // the tool lives without: no error
+	got = b.send(t.Context(), request{era: project.Modern, name: "lost"})
+	if got.err != nil || !got.IsError || !strings.Contains(string(got.raw), `"outcome":"unknown"`) { // it asked, and did not fail for that
+		t.Errorf("lost: %s, error %+v", got.raw, got.err)
+	}
 }
 
 // TestAskModern goes through a question of a modern client: asked, answered, asked again.

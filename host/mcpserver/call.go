@@ -239,13 +239,14 @@ func (c *calls) finish(ctx context.Context, f *flight, r request) (reply, error)
 		return c.suspended(ctx, f, r, s.Suspension)
 	}
 	code, _ := host.CodeOf(f.err)
+	failed, _ := errors.AsType[*host.Error](f.err)
 	f.mu.Lock()
 	required := f.missing.required()
 	f.mu.Unlock()
 	switch {
 	case code == host.NotFound:
 		return reply{}, c.unknown(r.name, c.known(r.caller))
-	case code == host.ToolFailed && r.era == project.Modern && required != nil:
+	case code == host.ToolFailed && failed.Outcome != host.Unknown && r.era == project.Modern && required != nil: // one that was lost did not fail for it
 		return reply{}, &rpcError{
 			code:    codeMissingCapability,
 			message: fmt.Sprintf("the tool %s needs what the client did not declare that it can be asked: %v", r.name, f.err),

@@ -28,7 +28,7 @@ func (s *Server) guard(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	if len(origins) > 1 || !s.originAllowed(origins[0], r.Host) {
-		refuse(w, http.StatusForbidden, "the origin "+strconv.Quote(origins[0])+" may not call this server: to allow it, name it in Config.AllowedOrigins")
+		refuse(w, http.StatusForbidden, "the origin "+strconv.Quote(origins[0])+" may not call this server: to allow it, start with --allowed-origin and its name (Config.AllowedOrigins)")
 		return false
 	}
 	h := w.Header()

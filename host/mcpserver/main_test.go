@@ -169,6 +169,10 @@ func testTools() []pluginsdk.Definition {
 			}
 			return answerText(a), err
 		}),
+		tool("lost", func(ctx context.Context, c *pluginsdk.Call, _ none) (string, error) {
+			_, err := c.Roots(ctx)
+			return "", errors.Join(err, &pluginsdk.Error{Message: "the server was lost", Outcome: pluginsdk.OutcomeUnknown})
+		}),
 		tool("all", func(ctx context.Context, c *pluginsdk.Call, _ none) (string, error) {
 			all, err := c.ElicitAll(ctx,
 				pluginsdk.Question{Message: "name?", Schema: json.RawMessage(nameSchema)},
