@@ -122,6 +122,7 @@ func TestParseErrors(t *testing.T) {
 			"f:1:10: limits.cal: unknown key; did you mean call or callMax?", "f:1:19: limits.fly: unknown key; known are backoffFirst, ",
 		}},
 		{"no path", "plugins:\n  w: {trusted: true}\n", []string{"f:2:3: plugins.w.path: is missing; write a text"}},
+		{"no name", "plugins:\n  \"w w\": {path: x}\n", []string{`f:2:3: plugins.w w: got the name "w w"; write one that is matching ^[A-Za-z0-9_-]{1,64}$`}},
 		{"no plugin", "plugins:\n  w:\n", []string{"f:2:5: plugins.w: got null; write a map of key: value"}},
 		{"number in env", "plugins: {w: {path: x, env: {PORT: 8080}}}\n", []string{"f:1:36: plugins.w.env.PORT: got number 8080; write a text, in quotes"}},
 		{"name of env", "plugins: {w: {path: x, env: {\"A=B\": c}}}\n", []string{"f:1:30: plugins.w.env"}},

@@ -86,7 +86,7 @@ func insertAt(text []byte, key, block *yaml.Node, entries []Entry) ([]byte, erro
 	for i := 0; i+1 < len(block.Content); i += 2 {
 		for _, e := range entries {
 			if block.Content[i].Value == e.Name {
-				return nil, fmt.Errorf("line %d: mcp has an entry %s", block.Content[i].Line, e.Name)
+				return nil, fmt.Errorf("line %d: mcp has an entry %s, which is not replaced", block.Content[i].Line, e.Name)
 			}
 		}
 	}

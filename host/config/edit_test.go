@@ -71,7 +71,7 @@ func TestAddRefuses(t *testing.T) {
 		{"mcp: {}", "f: line 1: mcp is written on one line"},
 		{"mcp: {x: {command: x}}", "f: line 1: mcp is written on one line"},
 		{"tools: {}\nmcp: ~\n", "f:2:6: mcp: got null"},
-		{"mcp:\n  b: {command: x}\n", "f: line 2: mcp has an entry b"},
+		{"mcp:\n  b: {command: x}\n", "f: line 2: mcp has an entry b, which is not replaced"},
 		{"plugins: {b: {path: x}}\n", "f:4:5: mcp.b: plugins has the same name"},
 		{"nonsense: 1\n", "f:1:1: nonsense: unknown key"},
 		{"tools: {}\n...\n", "f:2: "},

@@ -70,6 +70,8 @@ func (n *node) fault(doc *document, v schema.Violation) Fault {
 		f.Message = "unknown key" + advise(last, n.known(keys[:len(keys)-1]))
 	case v.Keyword == "required" && !doc.has(v.Path):
 		f.Message = "is missing" + hint(at)
+	case v.Keyword == "propertyNames":
+		f.Message = "got the name " + v.Got + "; write one that is" + strings.TrimPrefix(v.Expected, "a property name that is string")
 	case at != nil && hint(at) != "":
 		f.Message = "got " + v.Got + hint(at)
 	default:
