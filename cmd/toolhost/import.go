@@ -227,9 +227,12 @@ func (a *app) writeImport(o *importOffer) (string, error) {
 	}
 	changed, err := config.Add(path, text, entries)
 	if _, ok := errors.AsType[*config.Error](err); err != nil && !ok {
-		return "", usagef("import: %w", err)
+		return "", usagef("import: %w; nothing was written: --name takes over only the servers that it names", err)
 	}
 	if err != nil {
+		if _, bad := config.Parse(path, text); bad == nil { // it is the servers that the file cannot take
+			a.warn("import: nothing was written to %s, whose lines would have been these: --name takes over only the servers that it names", path)
+		}
 		return "", err
 	}
 	return path, replaceFile("import", path, changed, 0o600)

@@ -63,6 +63,10 @@ func (a *app) warnFailed(h *host.Host) {
 			a.warn("plugin %s: %s: %s", p.Name, p.State, p.Error)
 		}
 		for _, t := range p.BadTools {
+			if t.ID == "" { // it is said of the plugin
+				a.warn("plugin %s: %s", p.Name, t.Reason)
+				continue
+			}
 			a.warn("plugin %s: tool %s was refused: %s", p.Name, t.ID, t.Reason)
 		}
 	}

@@ -122,6 +122,9 @@ func (a *app) serveMCP(cmd *cobra.Command, f mcpFlags, out *os.File) error {
 		a.closeHost(h)
 		return usagef("mcp: %w", err)
 	}
+	if !a.json && len(slices.Collect(h.Plugins())) == 0 {
+		a.warn("mcp: no plugins, so clients see no tools: toolhost doctor says where they are searched; --plugins DIR and --config FILE before mcp name others")
+	}
 	if front != nil {
 		err = front.serve(ctx, s.Handler())
 	} else {

@@ -27,10 +27,11 @@ const (
 
 // httpFront is the listener of mcp --http.
 type httpFront struct {
-	app *app
-	ln  net.Listener
-	url string
-	log *slog.Logger
+	app  *app
+	ln   net.Listener
+	url  string
+	open bool // there is no token
+	log  *slog.Logger
 }
 
 // listen checks who could reach the address and how they prove who they are, and takes the port. It completes serve.
@@ -69,7 +70,7 @@ func (a *app) listen(f mcpFlags, named map[string]string, serve *mcpserver.Confi
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
-	return &httpFront{app: a, ln: ln, url: "http://" + ln.Addr().String() + mcpPath, log: log}, nil
+	return &httpFront{app: a, ln: ln, url: "http://" + ln.Addr().String() + mcpPath, open: len(tokens) == 0, log: log}, nil
 }
 
 func (f *httpFront) close() { _ = f.ln.Close() } // closed already, if it was served
@@ -89,6 +90,9 @@ func (f *httpFront) serve(ctx context.Context, handler http.Handler) error {
 		_ = f.app.err.JSON([]byte(`{"url":"` + f.url + `"}` + "\n")) // an address needs no escapes
 	} else {
 		f.app.warn("serving MCP at %s", f.url)
+		if f.open {
+			f.app.warn("there is no token: every program and user of this machine may call")
+		}
 	}
 	defer running.Wait()
 	select {

@@ -15,7 +15,8 @@ func (a *app) pendingCommand() *cobra.Command {
 		Use:   "pending",
 		Short: "List the calls that wait for an approval or an answer; starts nothing",
 		Long: `List the calls that wait for an approval or an answer, newest first. Answer one
-with toolhost resume ID. With --json each one is as toolhost call prints it.`,
+with toolhost resume ID, and the --plugins and --config of the call. With --json each
+one is as toolhost call prints it.`,
 		Args: wants(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, _, err := a.open(cmd.Context())

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +13,8 @@ import (
 const resumeLong = `Answer a call that waits, and print its output.
 
 FILE is what toolhost call printed or wrote to --save; ID is one that toolhost
-pending lists. The file is never changed, and an answer counts once: a second one
+pending lists. The call runs here, with the --plugins and --config given here, and
+its output is printed here: an MCP client that made it is not told. The file is never changed, and an answer counts once: a second one
 ends with exit code 4 and says what became of the first. Data that breaks the
 resume schema ends with exit code 4 too, and the call still waits. An answer of
 the wrong kind is a usage error, and the call still waits.
@@ -95,7 +97,7 @@ func resumeError(s host.Suspension, err error) error {
 	if e.Code == host.NotFound { // a suspension of no tool is no suspension
 		return &host.Error{
 			Op: "resume", Tool: s.Tool, Code: host.InvalidResume, Outcome: e.Outcome,
-			Err: &host.ResumeError{Reason: "foreign", Err: err},
+			Err: &host.ResumeError{Reason: "foreign", Err: fmt.Errorf("%w; resume wants the --plugins and --config with which the call was made", err)},
 		}
 	}
 	if why, ok := errors.AsType[*host.ResumeError](err); ok && why.Reason == "wrong_kind" {

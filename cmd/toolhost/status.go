@@ -224,6 +224,9 @@ func (a *app) pluginTable(plugins []pluginFile) error {
 			fmt.Fprintf(&notes, "%s: is not in the lock file, and does not start; toolhost lock adds it\n", p.Name)
 		}
 		if p.Error != "" {
+			if p.Server != nil && p.SHA256 == "" {
+				what += ": " + p.Path // it is of that program
+			}
 			what += ": " + p.Error
 		}
 		rows = append(rows, []string{p.Name, p.State, version, p.SHA256[:min(12, len(p.SHA256))], p.Lock, manifest, what})

@@ -72,7 +72,7 @@ func findSuspension(h *host.Host, arg string) (host.Suspension, error) {
 			return s, nil
 		}
 	}
-	return host.Suspension{}, refused(arg, errors.New("no call waits under this id, and there is no such file: it was decided, has expired, or never was"))
+	return host.Suspension{}, refused(arg, errors.New("no call waits under this id, and there is no such file: it was decided, has expired, waits in another --state, or never was"))
 }
 
 func readBounded(path string, limit int64) ([]byte, error) {

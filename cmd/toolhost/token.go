@@ -39,10 +39,13 @@ func readTokens(file string, named map[string]string) ([]token, error) {
 			return usagef("%s: no token: want 16 to 4096 characters of A-Z a-z 0-9 . _ ~ + / = -; openssl rand -hex 32 makes one", from)
 		}
 		t := token{subject, sha256.Sum256([]byte(text))}
-		if slices.ContainsFunc(all, func(other token) bool { return other.sum == t.sum }) {
-			return usagef("%s: the same token is somebody else's, too", from)
+		at := slices.IndexFunc(all, func(other token) bool { return other.sum == t.sum })
+		switch {
+		case at < 0:
+			all = append(all, t)
+		case all[at].subject != subject:
+			return usagef("%s: the token of %s is that of %s, too: give each one its own; openssl rand -hex 32 makes one", from, subject, all[at].subject)
 		}
-		all = append(all, t)
 		return nil
 	}
 	if text := os.Getenv(tokenEnv); text != "" {
