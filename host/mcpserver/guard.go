@@ -90,7 +90,8 @@ func (s *Server) originAllowed(origin, hostport string) bool {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, hostport)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, hostport) &&
+		strings.EqualFold(origin, u.Scheme+"://"+u.Host) // nothing beside: no user, no path
 }
 
 // authenticate says who calls, or answers with 401. Nothing of a token or of the reason is sent or kept (T37).

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -155,6 +156,9 @@ func (s *Server) servePost(w *stream, r *http.Request, caller host.Caller) {
 		return
 	}
 	for _, m := range msgs {
+		if m.fault == nil && !exactID(m.id) {
+			m.fault = &rpcError{code: codeInvalidRequest, message: "invalid request: id is an integer of more than 53 bits: send a string"}
+		}
 		if m.fault != nil {
 			respond(w, http.StatusBadRequest, answerError(m.id, m.fault))
 			return
@@ -166,6 +170,15 @@ func (s *Server) servePost(w *stream, r *http.Request, caller host.Caller) {
 		return
 	}
 	s.postLegacy(w, r, caller, msgs, batch)
+}
+
+// exactID reports whether the SDK, which makes a float64 of a number, answers under the id that the client sent.
+func exactID(id json.RawMessage) bool {
+	if id == nil || id[0] == '"' {
+		return true
+	}
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	return err == nil && n <= 1<<53 && n >= -1<<53 && string(id) != "-0"
 }
 
 // isModern says which era a request belongs to: it says a modern version, in header or body, or asks for what only that era has.
@@ -184,7 +197,7 @@ func isModern(r *http.Request, msgs []message) bool {
 // postLegacy serves a request of a session, or opens one.
 func (s *Server) postLegacy(w *stream, r *http.Request, caller host.Caller, msgs []message, batch bool) {
 	version := r.Header.Get(versionHeader)
-	fault := legacyFault(version, msgs, batch)
+	fault := legacyFault(version, msgs, batch, r.Header.Get(sessionHeader) != "")
 	if fault != nil {
 		respond(w, http.StatusBadRequest, answerError(nil, fault))
 		return
@@ -209,6 +222,11 @@ func (s *Server) postLegacy(w *stream, r *http.Request, caller host.Caller, msgs
 			return
 		}
 	}
+	if x.link.open()+len(msgs) > maxOpen+1 {
+		w.Header().Set("Retry-After", "5")
+		refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("busy: %d calls of this session are not answered yet", maxOpen))
+		return
+	}
 	if batch {
 		x.link.batch(idsOf(msgs))
 	}
@@ -216,7 +234,7 @@ func (s *Server) postLegacy(w *stream, r *http.Request, caller host.Caller, msgs
 }
 
 // legacyFault says what is wrong with a request as a whole.
-func legacyFault(version string, msgs []message, batch bool) *rpcError {
+func legacyFault(version string, msgs []message, batch, inSession bool) *rpcError {
 	if version != "" && !slices.Contains(versions(), version) {
 		return &rpcError{code: codeInvalidRequest, message: "invalid request: there is no protocol version " + version + ": " + strings.Join(versions(), ", ") + " are spoken"}
 	}
@@ -224,6 +242,9 @@ func legacyFault(version string, msgs []message, batch bool) *rpcError {
 		return &rpcError{code: codeInvalidRequest, message: "invalid request: protocol version " + version + " has no batches"}
 	}
 	for _, m := range msgs {
+		if m.method == "initialize" && inSession {
+			return &rpcError{code: codeInvalidRequest, message: "invalid request: the session has had its initialize: for a new one, leave " + sessionHeader + " out"}
+		}
 		if batch && m.method == "initialize" {
 			return &rpcError{code: codeInvalidRequest, message: "invalid request: initialize comes alone"}
 		}

@@ -145,6 +145,8 @@ func TestR41_R42_ForeignHostsAndOriginsAreForbidden(t *testing.T) {
 		{"own origin", []string{"Origin", "http://" + here}, 200, ""},
 		{"foreign origin", []string{"Origin", "http://evil.example.com"}, 403, "AllowedOrigins"},
 		{"other port", []string{"Origin", "http://127.0.0.1:1"}, 403, ""},
+		{"own origin with a user", []string{"Origin", "http://evil.example.com@" + here}, 403, ""},
+		{"own origin with a path", []string{"Origin", "http://" + here + "/x"}, 403, ""},
 		{"null origin", []string{"Origin", "null"}, 403, ""},
 		{"allowed origin", []string{"Origin", "https://app.example.com"}, 200, ""},
 		{"origin of an allowed host", []string{"Host", "tools.example.com", "Origin", "https://tools.example.com"}, 200, ""},

@@ -155,6 +155,13 @@ func (l *link) arrived(req *jsonrpc.Request) {
 	}
 }
 
+// open is how many calls are not answered.
+func (l *link) open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.calls)
+}
+
 // batch notes calls that arrive in one batch.
 func (l *link) batch(ids []jsonrpc.ID) {
 	l.mu.Lock()

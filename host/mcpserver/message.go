@@ -52,15 +52,28 @@ func parse(data []byte) (msgs []message, batch bool, fault *rpcError) {
 	if data[0] != '[' {
 		return []message{read(data)}, false, nil
 	}
-	var all []json.RawMessage
-	if json.Unmarshal(data, &all) != nil || len(all) == 0 {
-		return nil, true, &rpcError{code: codeInvalidRequest, message: "invalid request: an empty batch"}
-	}
-	for _, raw := range all {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	_, _ = dec.Token() // the bracket; the rest is JSON too
+	for dec.More() {
+		var raw json.RawMessage
+		if len(msgs) == maxBatch || dec.Decode(&raw) != nil {
+			return nil, true, &rpcError{code: codeInvalidRequest, message: fmt.Sprintf("invalid request: a batch of more than %d messages", maxBatch)}
+		}
 		msgs = append(msgs, read(raw))
+	}
+	if len(msgs) == 0 {
+		return nil, true, &rpcError{code: codeInvalidRequest, message: "invalid request: an empty batch"}
 	}
 	return msgs, true, nil
 }
+
+// The bounds of what is decoded of a message (T5): text of a few megabytes may be a hundred times as much in memory. Arguments, and what
+// a client answers, are not decoded here.
+const (
+	maxBatch   = maxOpen // messages
+	maxMembers = 1000    // of a message, of params and of inputResponses
+	maxParams  = 1 << 20 // bytes of params beside arguments and inputResponses
+)
 
 // read looks at one message, which is JSON.
 func read(raw json.RawMessage) message {
@@ -69,23 +82,27 @@ func read(raw json.RawMessage) message {
 		m.fault = &rpcError{code: codeInvalidRequest, message: "invalid request: " + fmt.Sprintf(format, args...)}
 		return m
 	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil || members == nil {
+	if rawjson.Kind(raw) != '{' {
 		return bad("the message is no object")
 	}
-	id, hasID := members["id"]
+	members, ok := rawjson.ParseObjectUpTo(raw, maxMembers)
+	if !ok {
+		return bad("the message has more than %d members", maxMembers)
+	}
+	id := members.Get("id")
+	hasID := id != nil
 	if hasID && validID(id) {
 		m.id = id
 	}
-	if string(members["jsonrpc"]) != `"2.0"` {
+	if string(members.Get("jsonrpc")) != `"2.0"` {
 		return bad(`jsonrpc is not "2.0"`)
 	}
 	if hasID && m.id == nil {
 		return bad("id is neither a string nor an integer")
 	}
-	method, isRequest := members["method"]
-	if !isRequest {
-		if m.id == nil || members["result"] == nil && members["error"] == nil {
+	method := members.Get("method")
+	if method == nil {
+		if m.id == nil || !members.Has("result") && !members.Has("error") {
 			return bad("the message has no method")
 		}
 		return m
@@ -94,14 +111,40 @@ func read(raw json.RawMessage) message {
 		m.method = ""
 		return bad("method is no text")
 	}
-	if p := members["params"]; p != nil && string(p) != "null" {
-		if p[0] != '{' {
-			m.fault = &rpcError{code: codeInvalidParams, message: "invalid params: params is no object"}
+	if p := members.Get("params"); p != nil && string(p) != "null" {
+		if why := paramsFault(m.method, p); why != "" {
+			m.fault = &rpcError{code: codeInvalidParams, message: "invalid params: " + why}
 			return m
 		}
 		m.params = p
 	}
 	return m
+}
+
+// paramsFault says why params are not taken; empty: they are.
+func paramsFault(method string, p json.RawMessage) string {
+	if rawjson.Kind(p) != '{' {
+		return "params is no object"
+	}
+	if len(p) <= maxParams {
+		return ""
+	}
+	rest := len(p)
+	if method == "tools/call" {
+		o, ok := rawjson.ParseObjectUpTo(p, maxMembers)
+		if !ok {
+			return fmt.Sprintf("params has more than %d members", maxMembers)
+		}
+		answers := o.Get("inputResponses")
+		if _, ok := rawjson.ParseObjectUpTo(answers, maxMembers); rawjson.Kind(answers) == '{' && !ok {
+			return fmt.Sprintf("inputResponses has more than %d members", maxMembers)
+		}
+		rest -= len(o.Get("arguments")) + len(answers)
+	}
+	if rest > maxParams {
+		return fmt.Sprintf("params has %d bytes beside arguments: at most %d are taken", rest, maxParams)
+	}
+	return ""
 }
 
 // validID reports whether a request may have the id: a string, or an integer.

@@ -29,6 +29,7 @@ type pipe struct {
 	incoming chan jsonrpc.Message
 	outgoing chan []byte
 	done     chan struct{} // closed by Close
+	over     chan struct{} // closed when the input has ended and calls had their time
 	idle     chan struct{} // has an element when the last call was answered
 
 	mu    sync.Mutex
@@ -36,9 +37,18 @@ type pipe struct {
 	calls map[int64]*pipeCall
 	byID  map[string]int64 // the client's id, as it is written
 	plain bool             // the version that was agreed on has no batches
+	clogs bool             // the client does not read
 	err   error            // of out
 	once  sync.Once
 }
+
+// maxOpen is how many calls of a connection may be unanswered: to one more, the answer is an error. So what a client that does not read
+// keeps here has an end.
+const maxOpen = 256
+
+// clogTime is how long an error waits for a client that does not read. Then it and those after it are dropped until the client reads
+// again: the end of the input must be seen (R29).
+const clogTime = 500 * time.Millisecond
 
 // pipeCall is a call that is not answered yet.
 type pipeCall struct {
@@ -55,7 +65,7 @@ type batch struct {
 
 func newPipe(in io.Reader, out io.Writer, limit int, log *slog.Logger) *pipe {
 	return &pipe{in: in, out: out, limit: limit, log: log, incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, outQueue),
-		done: make(chan struct{}), idle: make(chan struct{}, 1), calls: map[int64]*pipeCall{}, byID: map[string]int64{}}
+		done: make(chan struct{}), over: make(chan struct{}), idle: make(chan struct{}, 1), calls: map[int64]*pipeCall{}, byID: map[string]int64{}}
 }
 
 // SessionID is empty: there is one session.
@@ -150,10 +160,11 @@ func (p *pipe) writeLine(data []byte) {
 	if p.failure() != nil {
 		return
 	}
-	if _, err := p.out.Write(append(data, '\n')); err != nil {
-		p.mu.Lock()
-		p.err = err
-		p.mu.Unlock()
+	_, err := p.out.Write(append(data, '\n'))
+	p.mu.Lock()
+	p.err, p.clogs = err, false
+	p.mu.Unlock()
+	if err != nil {
 		p.Close()
 	}
 }
@@ -268,6 +279,7 @@ func (p *pipe) agreed(result json.RawMessage) {
 
 // readLines reads the input until it ends, and then waits for the calls that run.
 func (p *pipe) readLines() {
+	defer close(p.over)
 	defer close(p.incoming)
 	r := bufio.NewReaderSize(p.in, 64<<10)
 	for {
@@ -309,7 +321,19 @@ func (p *pipe) awaitCalls() {
 
 // refuse answers what is no request.
 func (p *pipe) refuse(id json.RawMessage, e *rpcError) {
-	_ = p.queue(context.Background(), answerError(id, e)) // a pipe that is closed has nobody to be told
+	p.mu.Lock()
+	wait := clogTime
+	if p.clogs {
+		wait = 0
+	}
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	if p.queue(ctx, answerError(id, e)) != nil { // of a pipe that is closed, nobody is to be told
+		p.mu.Lock()
+		p.clogs = true
+		p.mu.Unlock()
+	}
 }
 
 // accept hands the messages of one line to the SDK, or answers what is wrong with them.
@@ -375,6 +399,9 @@ func (p *pipe) decode(m message, group *batch) (jsonrpc.Message, *rpcError) {
 	}
 	if m.id == nil {
 		return req, nil
+	}
+	if len(p.calls) >= maxOpen {
+		return nil, &rpcError{code: codeInternal, message: fmt.Sprintf("busy: %d calls are not answered yet: read the answers, or wait for them", maxOpen)}
 	}
 	if _, taken := p.byID[string(m.id)]; taken {
 		return nil, &rpcError{code: codeInvalidRequest, message: "invalid request: a call with this id is running"}

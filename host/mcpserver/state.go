@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -10,6 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/toolhost/toolhost/host/internal/schema"
 )
 
 // ticket is what a requestState says: which call waits for the answers that come with it. It holds nothing of the
@@ -102,18 +103,16 @@ func bound(r request) []byte {
 }
 
 // canonical is the JSON text with sorted members and without white space: what a client may change when it sends the
-// same arguments again. A text that is not JSON is itself.
+// same arguments again. A text that is not JSON, or of more than 1 MiB (T5), is itself.
 func canonical(text json.RawMessage) []byte {
 	if len(text) == 0 {
 		return []byte("{}")
 	}
-	var v any
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
+	doc, err := schema.Parse(text, schema.Limits{})
+	if err != nil {
 		return text
 	}
-	out, err := json.Marshal(v)
+	out, err := json.Marshal(doc.Value())
 	if err != nil {
 		return text
 	}

@@ -54,6 +54,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	case <-ctx.Done():
 	case <-s.life.Done():
 	case <-p.done:
+	case <-p.over: // a call may wait for a client that does not read
 	case <-ended:
 	}
 	late := time.NewTimer(drainTime)

@@ -4,6 +4,7 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"slices"
 )
 
@@ -18,25 +19,32 @@ type Member = struct {
 
 // ParseObject reads an object; of members with the same name the last one wins, in the place of the first. ok is false if raw
 // is no JSON object.
-func ParseObject(raw json.RawMessage) (o Object, ok bool) {
+func ParseObject(raw json.RawMessage) (o Object, ok bool) { return ParseObjectUpTo(raw, math.MaxInt) }
+
+// ParseObjectUpTo is ParseObject for an object that may have so many members, counting each time that a name is there. Of one that has
+// more, ok is false.
+func ParseObjectUpTo(raw json.RawMessage, most int) (o Object, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil, false
 	}
 	o = Object{}
-	seen := map[string]bool{}
-	for dec.More() {
+	at := map[string]int{}
+	for n := 0; dec.More(); n++ {
+		if n == most {
+			return nil, false
+		}
 		t, err := dec.Token()
 		name, isName := t.(string)
 		var value json.RawMessage
 		if err != nil || !isName || dec.Decode(&value) != nil {
 			return nil, false
 		}
-		if seen[name] {
-			o.Set(name, value)
+		if i, twice := at[name]; twice {
+			o[i].Value = value
 			continue
 		}
-		seen[name] = true
+		at[name] = len(o)
 		o = append(o, Member{name, value})
 	}
 	_, err := dec.Token()
