@@ -43,6 +43,7 @@ var imports = map[string][]string{
 	"pluginsdk":                       {"internal/partialjson", "proto/loopback", "proto/session", "proto/wire", "proto/toolplugin"},
 	"pluginsdk/plugintest":            {"host/conform", "host", "pluginsdk", "proto/wire"},
 	"plugins":                         {"pluginsdk"},
+	"plugins/mcp":                     {"internal/rawjson", "pluginsdk"},
 	"cmd/toolhost-sandbox":            {"internal/confine"},
 	"cmd":                             {"internal/confine", "host/config", "host/mcpserver", "host/conform", "host/provider", "host", "proto/wire"},
 	"examples/agent":                  {"host"},

@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -281,14 +280,19 @@ func (p *pipe) agreed(result json.RawMessage) {
 func (p *pipe) readLines() {
 	defer close(p.over)
 	defer close(p.incoming)
-	r := bufio.NewReaderSize(p.in, 64<<10)
+	in := rawjson.NewLines(p.in, p.limit)
 	for {
-		line, over, err := readLine(r, p.limit)
-		switch {
-		case over != nil:
-			p.refuse(over.id, &rpcError{code: codeInvalidRequest, message: fmt.Sprintf(
-				"invalid request: the message has %d bytes, and more than %d are not taken: send less, or give a path", over.size, p.limit)})
-		case len(line) > 0:
+		line, err := in.Next()
+		if long, ok := errors.AsType[*rawjson.TooLong](err); ok {
+			id := long.ID
+			if !json.Valid(id) || !validID(id) {
+				id = nil
+			}
+			p.refuse(id, &rpcError{code: codeInvalidRequest, message: fmt.Sprintf(
+				"invalid request: the message has %d bytes, and more than %d are not taken: send less, or give a path", long.Size, p.limit)})
+			continue
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
 			p.accept(line)
 		}
 		if err != nil {

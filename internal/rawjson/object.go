@@ -4,6 +4,7 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"math"
 	"slices"
 )
@@ -17,8 +18,8 @@ type Member = struct {
 	Value json.RawMessage // as it was written
 }
 
-// ParseObject reads an object; of members with the same name the last one wins, in the place of the first. ok is false if raw
-// is no JSON object.
+// ParseObject reads an object; of members with the same name the last one wins, in the place of the first. ok is false, and the
+// object nil, if raw is anything else.
 func ParseObject(raw json.RawMessage) (o Object, ok bool) { return ParseObjectUpTo(raw, math.MaxInt) }
 
 // ParseObjectUpTo is ParseObject for an object that may have so many members, counting each time that a name is there. Of one that has
@@ -47,8 +48,14 @@ func ParseObjectUpTo(raw json.RawMessage, most int) (o Object, ok bool) {
 		at[name] = len(o)
 		o = append(o, Member{name, value})
 	}
+	if _, err := dec.Token(); err != nil {
+		return nil, false
+	}
 	_, err := dec.Token()
-	return o, err == nil
+	if err != io.EOF {
+		return nil, false
+	}
+	return o, true
 }
 
 // ParseArray reads an array.
@@ -89,6 +96,13 @@ func (o *Object) Set(name string, value json.RawMessage) {
 // Drop removes members.
 func (o *Object) Drop(names ...string) {
 	*o = slices.DeleteFunc(*o, func(m Member) bool { return slices.Contains(names, m.Name) })
+}
+
+// Without returns the other members; o stays as it is.
+func (o Object) Without(names ...string) Object {
+	rest := o.Clone()
+	rest.Drop(names...)
+	return rest
 }
 
 // Clone copies the list of members.

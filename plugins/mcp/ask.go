@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolhost/toolhost/internal/rawjson"
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
@@ -73,20 +74,20 @@ func (a asker) read(q question) (put pluginsdk.Question, known json.RawMessage, 
 	fault := func(why string) error {
 		return &rpcError{code: codeParams, message: "elicitation/create: params: " + why}
 	}
-	o, err := parseObject(q.params)
-	if err != nil {
-		return put, nil, fault(err.Error())
+	o, ok := rawjson.ParseObject(q.params)
+	if !ok {
+		return put, nil, fault("no JSON object")
 	}
-	if mode, ok := o.text("mode"); ok && mode != "form" { // who answers cannot be shown where a URL leads
+	if mode, ok := o.Text("mode"); ok && mode != "form" { // who answers cannot be shown where a URL leads
 		a.call.Logger().Warn("the server's question was declined: it asks by another way than a form", "mode", mode)
 		return put, action("decline", nil), nil
 	}
-	message, ok := o.text("message")
-	if !ok {
+	message, isText := o.Text("message")
+	if !isText {
 		return put, nil, fault("message is no string")
 	}
-	schema := o.get("requestedSchema")
-	if isNull(schema) {
+	schema := o.Get("requestedSchema")
+	if rawjson.Kind(schema) == 'n' {
 		schema = nil
 	}
 	return pluginsdk.Question{Message: message, Schema: schema, Kind: pluginsdk.QuestionForm}, nil, nil
@@ -102,7 +103,7 @@ func resultOf(kind pluginsdk.QuestionKind, answer pluginsdk.Answer) (json.RawMes
 		return action(answer.Action, nil), nil
 	case !answer.Accepted():
 		return nil, &rpcError{code: codeRejected, message: "the caller does not answer this question"}
-	case !isObject(answer.Content):
+	case !json.Valid(answer.Content) || rawjson.Kind(answer.Content) != '{':
 		return nil, &rpcError{code: codeRejected, message: "the caller's answer is no JSON object"}
 	}
 	return answer.Content, nil
@@ -110,9 +111,9 @@ func resultOf(kind pluginsdk.QuestionKind, answer pluginsdk.Answer) (json.RawMes
 
 // action is the result of elicitation/create.
 func action(name string, content json.RawMessage) json.RawMessage {
-	o := object{{"action", encodeText(name)}}
+	o := rawjson.Object{{"action", rawjson.Quote(name)}}
 	if content != nil {
-		o = append(o, member{"content", content})
+		o = append(o, rawjson.Member{"content", content})
 	}
-	return o.raw()
+	return o.Raw()
 }

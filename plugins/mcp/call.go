@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"github.com/toolhost/toolhost/internal/rawjson"
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
@@ -58,11 +59,11 @@ func (c caller) failure(ctx context.Context, err error) error {
 	}
 	var rpc *rpcError
 	if errors.As(err, &rpc) {
-		o := object{{"code", json.RawMessage(fmt.Sprint(rpc.code))}, {"message", encodeText(rpc.message)}}
+		o := rawjson.Object{{"code", json.RawMessage(fmt.Sprint(rpc.code))}, {"message", rawjson.Quote(rpc.message)}}
 		if rpc.data != nil {
-			o = append(o, member{"data", rpc.data})
+			o = append(o, rawjson.Member{"data", rpc.data})
 		}
-		return &pluginsdk.Error{Message: rpc.Error(), Data: object{{"error", o.raw()}}.raw(), Err: err}
+		return &pluginsdk.Error{Message: rpc.Error(), Data: rawjson.Object{{"error", o.Raw()}}.Raw(), Err: err}
 	}
 	var lost *lostError
 	if errors.As(err, &lost) {
@@ -80,7 +81,7 @@ func traceMeta(traceparent string) json.RawMessage {
 	if traceparent == "" {
 		return nil
 	}
-	return object{{"traceparent", encodeText(traceparent)}}.raw()
+	return rawjson.Object{{"traceparent", rawjson.Quote(traceparent)}}.Raw()
 }
 
 // logLevel reads one of MCP's levels.

@@ -228,8 +228,8 @@ func (c *conn) dial(ctx context.Context) (*session, error) {
 	if !a.modern && a.logging {
 		s := &session{peer: p, agreement: a}
 		c.wg.Go(func() { // ends with the answer or the connection
-			_, err := s.send(p.ctx, rpc{method: "logging/setLevel", params: func(int64) (json.RawMessage, error) {
-				return json.RawMessage(`{"level":"info"}`), nil
+			_, err := s.send(p.ctx, rpc{method: "logging/setLevel", params: func(int64) json.RawMessage {
+				return json.RawMessage(`{"level":"info"}`)
 			}})
 			if err != nil {
 				c.log.Debug("logging/setLevel", "error", err)

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // agreement is what the handshake with a server brought.
@@ -143,7 +145,7 @@ func discover(ctx context.Context, p *peer) (agreement, error) {
 	version := modernVersions[0]
 	for tries := 0; ; tries++ {
 		a := agreement{modern: true, version: version}
-		raw, err := p.request(ctx, rpc{method: "server/discover", modern: version, params: func(int64) (json.RawMessage, error) {
+		raw, err := p.request(ctx, rpc{method: "server/discover", modern: version, params: func(int64) json.RawMessage {
 			return withMeta(nil, metaOf(version))
 		}})
 		var e *rpcError
@@ -184,8 +186,8 @@ func common(object json.RawMessage, member string) string {
 
 // initialize opens a session of the legacy era.
 func initialize(ctx context.Context, p *peer) (agreement, error) {
-	raw, err := p.request(ctx, rpc{method: "initialize", params: func(int64) (json.RawMessage, error) {
-		return encode(map[string]any{"protocolVersion": legacyVersions[0], "capabilities": capabilities, "clientInfo": clientInfo})
+	raw, err := p.request(ctx, rpc{method: "initialize", params: func(int64) json.RawMessage {
+		return rawjson.Encode(map[string]any{"protocolVersion": legacyVersions[0], "capabilities": capabilities, "clientInfo": clientInfo})
 	}})
 	if err != nil {
 		return agreement{}, err
@@ -235,27 +237,19 @@ var (
 	capabilities = json.RawMessage(`{"elicitation":{"form":{}},"sampling":{},"roots":{}}`)
 )
 
+// metaPrefix begins the members of _meta that are about one connection, such as who the server is.
 const metaPrefix = "io.modelcontextprotocol/"
 
 // metaOf is what every request of the modern era carries in _meta.
 func metaOf(version string) map[string]json.RawMessage {
 	return map[string]json.RawMessage{
-		metaPrefix + "protocolVersion": quote(version), metaPrefix + "clientInfo": clientInfo, metaPrefix + "clientCapabilities": capabilities,
+		metaPrefix + "protocolVersion": rawjson.Quote(version), metaPrefix + "clientInfo": clientInfo, metaPrefix + "clientCapabilities": capabilities,
 	}
 }
 
 // withMeta is params with meta in its _meta.
-func withMeta(params, meta map[string]json.RawMessage) (json.RawMessage, error) {
-	all := maps.Clone(params)
-	if all == nil {
-		all = map[string]json.RawMessage{}
-	}
-	if len(meta) > 0 {
-		raw, err := encode(meta)
-		if err != nil {
-			return nil, err
-		}
-		all["_meta"] = raw
-	}
-	return encode(all)
+func withMeta(params, meta map[string]json.RawMessage) json.RawMessage {
+	all := map[string]json.RawMessage{"_meta": rawjson.Encode(meta)}
+	maps.Copy(all, params)
+	return rawjson.Encode(all)
 }

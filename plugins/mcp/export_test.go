@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // client is an MCP client that looks at the very bytes.
@@ -59,20 +60,20 @@ func (c *client) send(line string) {
 }
 
 // request returns the result.
-func (c *client) request(method, params string) object {
+func (c *client) request(method, params string) rawjson.Object {
 	c.t.Helper()
 	c.id++
 	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.id, method, params))
 	for c.out.Scan() {
-		o, err := parseObject([]byte(strings.Clone(c.out.Text())))
-		if err != nil {
-			c.t.Fatalf("%s: %v", c.out.Text(), err)
+		o, ok := rawjson.ParseObject([]byte(strings.Clone(c.out.Text())))
+		if !ok {
+			c.t.Fatal(c.out.Text())
 		}
-		if string(o.get("id")) != fmt.Sprint(c.id) {
+		if string(o.Get("id")) != fmt.Sprint(c.id) {
 			continue
 		}
-		result, err := parseObject(o.get("result"))
-		if err != nil {
+		result, ok := rawjson.ParseObject(o.Get("result"))
+		if !ok {
 			c.t.Fatalf("%s: %s", method, c.out.Text())
 		}
 		return result
@@ -123,46 +124,43 @@ func TestR20_ImportAndExport(t *testing.T) {
 		t.Run(fmt.Sprintf("modern=%t", modern), func(t *testing.T) {
 			c := export(t, h, modern)
 			var list []json.RawMessage
-			if err := json.Unmarshal(c.request("tools/list", params(modern, "")).get("tools"), &list); err != nil || len(list) != 1 {
+			if err := json.Unmarshal(c.request("tools/list", params(modern, "")).Get("tools"), &list); err != nil || len(list) != 1 {
 				t.Fatal(err, len(list))
 			}
-			tool, err := parseObject(list[0])
-			if err != nil {
-				t.Fatal(err)
+			tool, _ := rawjson.ParseObject(list[0])
+			hints, ok := rawjson.ParseObject(tool.Get("annotations"))
+			if !ok {
+				t.Fatalf("the tool is %s", list[0])
 			}
-			hints, err := parseObject(tool.get("annotations"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			same(t, "tool", members, tool.without("annotations"))
+			same(t, "tool", members, tool.Without("annotations"))
 			same(t, "annotations", annotations, hints)
 
 			result := c.request("tools/call", params(modern, `"name":"t","arguments":{"n":9007199254740993}`))
 			if got := string(f.last().arguments); got != `{"n":9007199254740993}` {
 				t.Errorf("the server got %s", got)
 			}
-			if got := string(result.get("structuredContent")); got != `{"n":9007199254740993,"f":1.10}` {
+			if got := string(result.Get("structuredContent")); got != `{"n":9007199254740993,"f":1.10}` {
 				t.Errorf("structuredContent %s", got)
 			}
 			var got []json.RawMessage
-			if err := json.Unmarshal(result.get("content"), &got); err != nil || len(got) != len(blocks) {
-				t.Fatalf("content %s", result.get("content"))
+			if err := json.Unmarshal(result.Get("content"), &got); err != nil || len(got) != len(blocks) {
+				t.Fatalf("content %s", result.Get("content"))
 			}
 			for i, want := range blocks {
-				was, _ := parseObject([]byte(want))
-				is, err := parseObject(got[i])
-				if err != nil {
-					t.Fatal(err)
+				was, _ := rawjson.ParseObject([]byte(want))
+				is, ok := rawjson.ParseObject(got[i])
+				if !ok {
+					t.Fatalf("block %d is %s", i, got[i])
 				}
 				wanted := map[string]string{}
 				for _, m := range was {
-					wanted[m.name] = string(m.value)
+					wanted[m.Name] = string(m.Value)
 				}
 				same(t, fmt.Sprintf("block %d", i), wanted, is)
 			}
-			meta, err := parseObject(result.get("_meta"))
-			if err != nil || string(meta.get("example.com/r")) != "9007199254740993" {
-				t.Errorf("the result's _meta: %s", result.get("_meta"))
+			meta, ok := rawjson.ParseObject(result.Get("_meta"))
+			if !ok || string(meta.Get("example.com/r")) != "9007199254740993" {
+				t.Errorf("the result's _meta: %s", result.Get("_meta"))
 			}
 		})
 	}
@@ -176,10 +174,10 @@ func TestR18_ErrorsAreExportedWithTheirContent(t *testing.T) {
 	h := f.open(t, someSettings)
 	for _, modern := range []bool{false, true} {
 		result := export(t, h, modern).request("tools/call", params(modern, `"name":"t","arguments":{}`))
-		if string(result.get("isError")) != "true" || result.get("structuredContent") != nil {
-			t.Errorf("modern %t: %s", modern, result.raw())
+		if string(result.Get("isError")) != "true" || result.Get("structuredContent") != nil {
+			t.Errorf("modern %t: %s", modern, result.Raw())
 		}
-		if got := string(result.get("content")); !strings.Contains(got, `"iVBORw0KGgo="`) || !strings.Contains(got, "no") {
+		if got := string(result.Get("content")); !strings.Contains(got, `"iVBORw0KGgo="`) || !strings.Contains(got, "no") {
 			t.Errorf("modern %t: content %s", modern, got)
 		}
 	}
@@ -188,17 +186,17 @@ func TestR18_ErrorsAreExportedWithTheirContent(t *testing.T) {
 func join(members map[string]string) string {
 	var all []string
 	for name, value := range members {
-		all = append(all, string(encodeText(name))+":"+value)
+		all = append(all, string(rawjson.Quote(name))+":"+value)
 	}
 	return strings.Join(all, ",")
 }
 
 // same compares the members of an object, whatever their order, byte for byte.
-func same(t *testing.T, what string, want map[string]string, o object) {
+func same(t *testing.T, what string, want map[string]string, o rawjson.Object) {
 	t.Helper()
 	got := map[string]string{}
 	for _, m := range o {
-		got[m.name] = string(m.value)
+		got[m.Name] = string(m.Value)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // link carries the messages of one connection.
@@ -77,15 +79,7 @@ func (p *peer) request(ctx context.Context, r rpc) (json.RawMessage, error) {
 		return nil, err
 	}
 	defer p.forget(ex)
-	params, err := r.params(ex.id)
-	if err != nil {
-		return nil, err
-	}
-	data, err := encodeRequest(ex.id, r.method, params)
-	if err != nil {
-		return nil, fmt.Errorf("%s cannot be sent: %w", r.method, err)
-	}
-	sent, err := p.link.send(ctx, outgoing{data: data, method: r.method, rpc: &r, ex: ex, modern: r.modern})
+	sent, err := p.link.send(ctx, outgoing{data: encodeRequest(ex.id, r.method, r.params(ex.id)), method: r.method, rpc: &r, ex: ex, modern: r.modern})
 	if err != nil {
 		if ctx.Err() != nil {
 			if sent {
@@ -105,7 +99,7 @@ type rpc struct {
 	args    json.RawMessage // of the tool
 	call    *remoteCall
 	modern  string // the version, in the modern era
-	params  func(id int64) (json.RawMessage, error)
+	params  func(id int64) json.RawMessage
 	silence time.Duration // ends the wait when the server says nothing about the request for so long; 0: never
 }
 
@@ -156,11 +150,8 @@ func (p *peer) cancel(ex *exchange) {
 	p.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
 		defer cancel()
-		params, err := encode(map[string]any{"requestId": ex.id, "reason": clip(fmt.Sprint(context.Cause(ex.ctx)), 200)})
-		if err == nil {
-			err = p.notify(ctx, "notifications/cancelled", params)
-		}
-		if err != nil {
+		params := rawjson.Encode(map[string]any{"requestId": ex.id, "reason": clip(fmt.Sprint(context.Cause(ex.ctx)), 200)})
+		if err := p.notify(ctx, "notifications/cancelled", params); err != nil {
 			p.log.Debug("the server was not told of a cancellation", "error", err)
 		}
 	})
@@ -168,11 +159,7 @@ func (p *peer) cancel(ex *exchange) {
 
 // notify sends a notification.
 func (p *peer) notify(ctx context.Context, method string, params json.RawMessage) error {
-	data, err := encodeRequest(0, method, params)
-	if err != nil {
-		return err
-	}
-	_, err = p.link.send(ctx, outgoing{data: data, method: method})
+	_, err := p.link.send(ctx, outgoing{data: encodeRequest(0, method, params), method: method})
 	return err
 }
 
@@ -200,7 +187,7 @@ func (p *peer) deliver(m message, via *exchange) {
 	}
 	p.mu.Unlock()
 	if ex == nil {
-		p.log.Debug("an answer that nobody waits for was dropped", "id", clip(string(m.id), maxIDSize))
+		p.log.Debug("an answer that nobody waits for was dropped", "id", clip(string(m.id), 128))
 		return
 	}
 	select {
@@ -218,11 +205,11 @@ func (p *peer) fail(ex *exchange, err *lostError) {
 }
 
 // tooLong costs the request that a message over the limit answered.
-func (p *peer) tooLong(l *tooLong) {
+func (p *peer) tooLong(l *rawjson.TooLong) {
 	p.mu.Lock()
-	ex := p.pending[key(l.id)]
+	ex := p.pending[key(l.ID)]
 	p.mu.Unlock()
-	text := fmt.Sprintf("the server sent a message of %d bytes: at most %d are taken", l.size, maxMessage)
+	text := fmt.Sprintf("the server sent a message of %d bytes: at most %d are taken", l.Size, maxMessage)
 	if ex == nil {
 		p.log.Warn(text)
 		return
@@ -306,7 +293,7 @@ func (p *peer) logged(level, logger string, data json.RawMessage, via *exchange)
 		ex.put(event{level: level, text: clip(text, maxStderrLine)})
 		return
 	}
-	p.log.Log(p.ctx, slogLevel(level), clip(text, maxStderrLine), "stream", "notifications/message")
+	p.log.Log(p.ctx, logLevel(level), clip(text, maxStderrLine), "stream", "notifications/message")
 }
 
 // only is via if that is a call, else the call that runs if there is one alone.
@@ -319,16 +306,4 @@ func (p *peer) only(via *exchange) *exchange {
 		return nil
 	}
 	return calls[0]
-}
-
-func slogLevel(level string) slog.Level {
-	switch level {
-	case "debug":
-		return slog.LevelDebug
-	case "warning":
-		return slog.LevelWarn
-	case "error", "critical", "alert", "emergency":
-		return slog.LevelError
-	}
-	return slog.LevelInfo
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // process is the program of a server. It has a process group of its own, which ends with it (R30), and on Linux it dies with this
@@ -123,10 +125,10 @@ func (p *process) run(started chan<- error, stderr *os.File) {
 
 // drain reads all of stderr (R27): the last of it is kept, and each line goes to the log.
 func (p *process) drain(stderr io.Reader) {
-	l := newLines(io.TeeReader(stderr, &p.tail), maxStderrLine)
+	l := rawjson.NewLines(io.TeeReader(stderr, &p.tail), maxStderrLine)
 	for {
-		line, err := l.next()
-		if _, long := err.(*tooLong); long { //nolint:errorlint // it comes from next, as it is
+		line, err := l.Next()
+		if _, long := err.(*rawjson.TooLong); long { //nolint:errorlint // it comes from next, as it is
 			p.log.Info("a line on standard error was too long to log")
 			continue
 		}

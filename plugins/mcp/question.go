@@ -7,6 +7,8 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // isQuestion reports whether the method is a question to whoever made a call.
@@ -34,11 +36,7 @@ func (p *peer) asks(m message, via *exchange) {
 		if ctx.Err() != nil {
 			return // the server took it back, or is gone
 		}
-		data, err := encodeAnswer(m.id, result, failed)
-		if err == nil {
-			_, err = p.link.send(ctx, outgoing{data: data, ex: via})
-		}
-		if err != nil {
+		if _, err := p.link.send(ctx, outgoing{data: encodeAnswer(m.id, result, failed), ex: via}); err != nil {
 			p.log.Debug("the server's request was not answered", "method", m.method, "error", err)
 		}
 	})
@@ -159,13 +157,6 @@ func withDefaults(params, result json.RawMessage) json.RawMessage {
 	if !added {
 		return result
 	}
-	raw, err := encode(content)
-	if err != nil {
-		return result
-	}
-	answer["content"] = raw
-	if raw, err = encode(answer); err != nil {
-		return result
-	}
-	return raw
+	answer["content"] = rawjson.Encode(content)
+	return rawjson.Encode(answer)
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/rawjson"
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
@@ -34,22 +36,22 @@ var errNoStructured = errors.New("the server's tool has an output schema, but it
 // parseResult reads a result as the server wrote it: structuredContent is the output, else the whole result is (MC-10). A result with
 // isError is a *pluginsdk.Error (MC-9). So is one without structuredContent of a tool that must have it (R19).
 func parseResult(raw json.RawMessage, structured bool) (*outcome, error) {
-	o, err := parseObject(raw)
-	if err != nil {
-		return nil, fmt.Errorf("the server's result is %w", err)
+	o, ok := rawjson.ParseObject(raw)
+	if !ok {
+		return nil, errors.New("the server's result is no JSON object")
 	}
-	if kind, ok := o.text("resultType"); ok && kind != "complete" {
+	if kind, ok := o.Text("resultType"); ok && kind != "complete" {
 		return nil, fmt.Errorf("the server answered with a result of type %q, which is none of a call", kind)
 	}
 	blocks, err := contentOf(o)
 	if err != nil {
 		return nil, err
 	}
-	output := o.get("structuredContent")
-	if isNull(output) && !structured {
+	output := o.Get("structuredContent")
+	if rawjson.Kind(output) == 'n' && !structured {
 		output = nil // how some write that there is none
 	}
-	switch string(o.get("isError")) {
+	switch string(o.Get("isError")) {
 	case "true":
 		return nil, resultError(o, blocks)
 	case "", "false", "null":
@@ -67,36 +69,33 @@ func parseResult(raw json.RawMessage, structured bool) (*outcome, error) {
 		out.parts = append(out.parts, partOf(block))
 	}
 	if more := resultMembers(o); len(more) > 0 {
-		out.parts = append(out.parts, customPart(object{{"result", more.raw()}}.raw()))
+		out.parts = append(out.parts, customPart(rawjson.Object{{"result", more.Raw()}}.Raw()))
 	}
 	return out, nil
 }
 
 // contentOf returns the content blocks.
-func contentOf(o object) ([]json.RawMessage, error) {
-	content := o.get("content")
-	if content == nil || isNull(content) {
-		if o.get("structuredContent") == nil {
+func contentOf(o rawjson.Object) ([]json.RawMessage, error) {
+	content := o.Get("content")
+	if content == nil || rawjson.Kind(content) == 'n' {
+		if o.Get("structuredContent") == nil {
 			return nil, errors.New("the server's result has neither content nor structuredContent")
 		}
 		return nil, nil
 	}
 	var blocks []json.RawMessage
-	if !begins(content, '[') || json.Unmarshal(content, &blocks) != nil {
+	if rawjson.Kind(content) != '[' || json.Unmarshal(content, &blocks) != nil {
 		return nil, errors.New("the server's result has a content that is no array")
 	}
 	return blocks, nil
 }
 
 // resultError is the error of a result with isError: its texts, and the blocks as they are.
-func resultError(o object, blocks []json.RawMessage) error {
+func resultError(o rawjson.Object, blocks []json.RawMessage) error {
 	var texts []string
 	for _, raw := range blocks {
-		block, err := parseObject(raw)
-		if err != nil {
-			continue
-		}
-		if text, ok := block.text("text"); ok && text != "" {
+		block, _ := rawjson.ParseObject(raw)
+		if text, ok := block.Text("text"); ok && text != "" {
 			texts = append(texts, text)
 		}
 	}
@@ -108,57 +107,49 @@ func resultError(o object, blocks []json.RawMessage) error {
 }
 
 // errorData is the data of an error: the result's content.
-func errorData(o object) json.RawMessage {
-	content := o.get("content")
-	if !begins(content, '[') {
+func errorData(o rawjson.Object) json.RawMessage {
+	content := o.Get("content")
+	if rawjson.Kind(content) != '[' {
 		content = json.RawMessage("[]")
 	}
-	return object{{"content", content}}.raw()
+	return rawjson.Object{{"content", content}}.Raw()
 }
 
 // resultMembers are those of a result that are neither read here nor of the transport.
-func resultMembers(o object) object {
-	rest := o.without("content", "structuredContent", "isError", "resultType")
-	meta := rest.get("_meta")
+func resultMembers(o rawjson.Object) rawjson.Object {
+	rest := o.Without("content", "structuredContent", "isError", "resultType")
+	meta := rest.Get("_meta")
 	if meta == nil {
 		return rest
 	}
-	members, err := parseObject(meta)
-	rest = rest.without("_meta")
-	if err != nil {
+	members, ok := rawjson.ParseObject(meta)
+	rest = rest.Without("_meta")
+	if !ok {
 		return rest
 	}
-	var kept object
-	for _, m := range members {
-		if !strings.HasPrefix(m.name, protocolPrefix) {
-			kept = append(kept, m)
-		}
-	}
+	kept := slices.DeleteFunc(members.Clone(), func(m rawjson.Member) bool { return strings.HasPrefix(m.Name, metaPrefix) })
 	if len(kept) > 0 || len(members) == 0 {
-		rest = append(rest, member{"_meta", kept.raw()})
+		rest = append(rest, rawjson.Member{"_meta", kept.Raw()})
 	}
 	return rest
 }
 
-// protocolPrefix begins the members of _meta that are about one connection, such as who the server is.
-const protocolPrefix = "io.modelcontextprotocol/"
-
 // partOf makes a content block a part for the model: text, images and audio of its kind, with their further members beside them;
 // everything else, and what is not as its kind should be, byte for byte as a custom part.
 func partOf(raw json.RawMessage) pluginsdk.Part {
-	block, err := parseObject(raw)
-	if err != nil { // a block of no kind: shown as it is
+	block, ok := rawjson.ParseObject(raw)
+	if !ok { // a block of no kind: shown as it is
 		return pluginsdk.Part{Type: pluginsdk.PartText, Text: string(raw)}
 	}
-	kind, _ := block.text("type")
+	kind, _ := block.Text("type")
 	switch kind {
 	case "text":
-		if text, ok := block.text("text"); ok {
-			return pluginsdk.Part{Type: pluginsdk.PartText, Text: text, ProviderOptions: beside(block.without("type", "text"))}
+		if text, ok := block.Text("text"); ok {
+			return pluginsdk.Part{Type: pluginsdk.PartText, Text: text, ProviderOptions: beside(block.Without("type", "text"))}
 		}
 	case "image", "audio":
 		data, ok := base64Of(block)
-		mediaType, named := block.text("mimeType")
+		mediaType, named := block.Text("mimeType")
 		if !ok || !named || mediaType == "" {
 			break
 		}
@@ -166,15 +157,15 @@ func partOf(raw json.RawMessage) pluginsdk.Part {
 		if kind == "audio" {
 			part.Type = pluginsdk.PartFileData
 		}
-		part.ProviderOptions = beside(block.without("type", "data", "mimeType"))
+		part.ProviderOptions = beside(block.Without("type", "data", "mimeType"))
 		return part
 	}
 	return customPart(raw)
 }
 
 // base64Of decodes a block's data, if encoding it again gives the same text.
-func base64Of(block object) ([]byte, bool) {
-	text, ok := block.text("data")
+func base64Of(block rawjson.Object) ([]byte, bool) {
+	text, ok := block.Text("data")
 	if !ok || text == "" {
 		return nil, false
 	}
@@ -183,13 +174,13 @@ func base64Of(block object) ([]byte, bool) {
 }
 
 // beside are members that a part has no place for.
-func beside(more object) json.RawMessage {
+func beside(more rawjson.Object) json.RawMessage {
 	if len(more) == 0 {
 		return nil
 	}
-	return object{{"mcp", more.raw()}}.raw()
+	return rawjson.Object{{"mcp", more.Raw()}}.Raw()
 }
 
 func customPart(block json.RawMessage) pluginsdk.Part {
-	return pluginsdk.Part{Type: pluginsdk.PartCustom, ProviderOptions: object{{"mcp", block}}.raw()}
+	return pluginsdk.Part{Type: pluginsdk.PartCustom, ProviderOptions: rawjson.Object{{"mcp", block}}.Raw()}
 }

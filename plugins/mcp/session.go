@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // session is one connection to a server after the handshake.
@@ -19,8 +21,8 @@ type session struct {
 }
 
 // params gives a request what its era wants in _meta, beside own.
-func (s *session) params(members, own map[string]json.RawMessage) func(int64) (json.RawMessage, error) {
-	return func(id int64) (json.RawMessage, error) {
+func (s *session) params(members, own map[string]json.RawMessage) func(int64) json.RawMessage {
+	return func(id int64) json.RawMessage {
 		meta := map[string]json.RawMessage{}
 		maps.Copy(meta, own)
 		if s.modern {
@@ -49,7 +51,7 @@ const (
 // callTool calls a tool. A server of the modern era may answer with questions: then it is called again with the answers and with its state as it
 // was (SEP-2322).
 func (s *session) callTool(ctx context.Context, rc *remoteCall) (json.RawMessage, error) {
-	members := map[string]json.RawMessage{"name": quote(rc.name), "arguments": rc.arguments}
+	members := map[string]json.RawMessage{"name": rawjson.Quote(rc.name), "arguments": rc.arguments}
 	if len(rc.arguments) == 0 {
 		members["arguments"] = json.RawMessage("{}")
 	}
@@ -147,8 +149,8 @@ func (in *input) answer(ctx context.Context, rc *remoteCall, members map[string]
 	for i, name := range in.names {
 		all[name] = answers[i]
 	}
-	members["inputResponses"], err = encode(all)
-	return err
+	members["inputResponses"] = rawjson.Encode(all)
+	return nil
 }
 
 // askAll asks all at the same time. The first error ends it.

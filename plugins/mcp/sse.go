@@ -11,11 +11,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // events reads a stream of server-sent events.
 type events struct {
-	in   *lines
+	in   *rawjson.Lines
 	last string        // the id of the last event that came to its end
 	wait time.Duration // before the stream is asked for again
 }
@@ -32,7 +34,7 @@ func (e *events) next() ([]byte, error) {
 	var data []byte
 	some, id := false, e.last
 	for {
-		line, err := e.in.next()
+		line, err := e.in.Next()
 		if err != nil {
 			return nil, err // an event without an end does not count
 		}
@@ -53,7 +55,7 @@ func (e *events) next() ([]byte, error) {
 				data = append(data, '\n')
 			}
 			if len(data)+len(value) > maxMessage {
-				return nil, &tooLong{size: int64(len(data) + len(value))}
+				return nil, &rawjson.TooLong{Size: int64(len(data) + len(value))}
 			}
 			data, some = append(data, value...), true
 		case "id":
@@ -70,7 +72,7 @@ func (e *events) next() ([]byte, error) {
 
 // follow gives the messages of one response to the peer until the stream ends. any reports whether there was one.
 func (l *httpLink) follow(e *events, body io.Reader, ex *exchange) (any bool, err error) {
-	e.in = newLines(body, maxMessage+64)
+	e.in = rawjson.NewLines(body, maxMessage+64)
 	for {
 		data, err := e.next()
 		if err != nil {
@@ -96,7 +98,7 @@ func (l *httpLink) answers(ctx context.Context, out outgoing, body io.Reader) {
 		if ctx.Err() != nil || out.ex.answered() {
 			return
 		}
-		if long, ok := errors.AsType[*tooLong](err); ok {
+		if long, ok := errors.AsType[*rawjson.TooLong](err); ok {
 			l.peer.fail(out.ex, &lostError{sent: true, text: fmt.Sprintf("the server sent an event of more than %d bytes; ask for less", maxMessage), err: long})
 			return
 		}

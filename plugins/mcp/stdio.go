@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // stdioLink carries messages over the standard streams of a process, one a line.
@@ -62,10 +64,10 @@ func (l *stdioLink) write() {
 
 // read gives every message to p. When the stream ends, the connection is lost.
 func (l *stdioLink) read(p *peer) {
-	in := newLines(l.proc.stdout, maxMessage)
+	in := rawjson.NewLines(l.proc.stdout, maxMessage)
 	for {
-		line, err := in.next()
-		if long, ok := errors.AsType[*tooLong](err); ok {
+		line, err := in.Next()
+		if long, ok := errors.AsType[*rawjson.TooLong](err); ok {
 			p.tooLong(long)
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/rawjson"
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
@@ -24,71 +25,70 @@ type definition struct {
 // Schemas are kept byte for byte, for the host to judge. Members that MCP does not know ride along (R20).
 func parseTool(raw json.RawMessage) (definition, error) {
 	var d definition
-	o, err := parseObject(raw)
-	if err != nil {
-		return d, fmt.Errorf("a tool that is %w", err)
+	o, ok := rawjson.ParseObject(raw)
+	if !ok {
+		return d, errors.New("a tool that is no JSON object")
 	}
-	var ok bool
-	if d.name, ok = o.text("name"); !ok || d.name == "" {
+	if d.name, ok = o.Text("name"); !ok || d.name == "" {
 		d.name = ""
 		return d, errors.New("it has no name")
 	}
-	if text := o.get("description"); text != nil && !isNull(text) {
-		if d.description, ok = asText(text); !ok {
+	if text := o.Get("description"); text != nil && rawjson.Kind(text) != 'n' {
+		if d.description, ok = o.Text("description"); !ok {
 			return d, errors.New("its description is no string")
 		}
 	}
-	if d.input = o.get("inputSchema"); d.input == nil || isNull(d.input) {
+	if d.input = o.Get("inputSchema"); d.input == nil || rawjson.Kind(d.input) == 'n' {
 		return d, errors.New("it has no inputSchema")
 	}
 	d.title = d.readText(o, "title")
-	if schema := o.get("outputSchema"); isObject(schema) {
+	if schema := o.Get("outputSchema"); rawjson.Kind(schema) == '{' {
 		d.output = schema
-	} else if schema != nil && !isNull(schema) {
+	} else if schema != nil && rawjson.Kind(schema) != 'n' {
 		d.ignore("outputSchema", "no JSON object")
 	}
-	if icons := o.get("icons"); begins(icons, '[') {
+	if icons := o.Get("icons"); rawjson.Kind(icons) == '[' {
 		d.mcp.Icons = icons
 	} else if icons != nil {
 		d.ignore("icons", "no JSON array")
 	}
-	if meta := o.get("_meta"); isObject(meta) {
+	if meta := o.Get("_meta"); rawjson.Kind(meta) == '{' {
 		d.mcp.Meta = meta
 	} else if meta != nil {
 		d.ignore("_meta", "no JSON object")
 	}
-	extra := o.without("name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "_meta")
-	if more := d.readAnnotations(o.get("annotations")); len(more) > 0 {
-		extra = append(extra, member{"annotations", more.raw()})
+	extra := o.Without("name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "_meta")
+	if more := d.readAnnotations(o.Get("annotations")); len(more) > 0 {
+		extra = append(extra, rawjson.Member{"annotations", more.Raw()})
 	}
 	if len(extra) > 0 {
-		d.mcp.Extra = extra.raw()
+		d.mcp.Extra = extra.Raw()
 	}
 	return d, nil
 }
 
 // readAnnotations reads the hints that MCP knows and returns the other members.
-func (d *definition) readAnnotations(raw json.RawMessage) object {
+func (d *definition) readAnnotations(raw json.RawMessage) rawjson.Object {
 	if raw == nil {
 		return nil
 	}
-	o, err := parseObject(raw)
-	if err != nil {
-		d.ignore("annotations", err.Error())
+	o, ok := rawjson.ParseObject(raw)
+	if !ok {
+		d.ignore("annotations", "no JSON object")
 		return nil
 	}
 	var a pluginsdk.Annotations
 	said := false
-	if title, ok := o.text("title"); ok {
+	if title, ok := o.Text("title"); ok {
 		a.Title, said = title, true
-	} else if o.get("title") != nil {
+	} else if o.Get("title") != nil {
 		d.ignore("annotations/title", "no string")
 	}
 	for _, hint := range []struct {
 		name string
 		to   **bool
 	}{{"readOnlyHint", &a.ReadOnly}, {"destructiveHint", &a.Destructive}, {"idempotentHint", &a.Idempotent}, {"openWorldHint", &a.OpenWorld}} {
-		switch text := string(o.get(hint.name)); text {
+		switch text := string(o.Get(hint.name)); text {
 		case "":
 		case "true", "false":
 			value := text == "true"
@@ -100,12 +100,12 @@ func (d *definition) readAnnotations(raw json.RawMessage) object {
 	if said {
 		d.mcp.Annotations = &a
 	}
-	return o.without("title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+	return o.Without("title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 }
 
-func (d *definition) readText(o object, name string) string {
-	text, ok := o.text(name)
-	if raw := o.get(name); !ok && raw != nil && !isNull(raw) {
+func (d *definition) readText(o rawjson.Object, name string) string {
+	text, ok := o.Text(name)
+	if raw := o.Get(name); !ok && raw != nil && rawjson.Kind(raw) != 'n' {
 		d.ignore(name, "no string")
 	}
 	return text

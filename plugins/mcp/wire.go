@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // message is one JSON-RPC message: a request has id and method, a notification a method only, an answer an id and a result or an error.
@@ -107,50 +109,26 @@ func key(id json.RawMessage) string {
 }
 
 // encodeRequest is a request with the id, or a notification if id is 0. params may be nil.
-func encodeRequest(id int64, method string, params json.RawMessage) ([]byte, error) {
-	m := map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`), "method": quote(method)}
+func encodeRequest(id int64, method string, params json.RawMessage) []byte {
+	m := rawjson.Object{{"jsonrpc", json.RawMessage(`"2.0"`)}, {"method", rawjson.Quote(method)}}
 	if id != 0 {
-		m["id"] = json.RawMessage(strconv.FormatInt(id, 10))
+		m.Set("id", json.RawMessage(strconv.FormatInt(id, 10)))
 	}
 	if params != nil {
-		m["params"] = params
+		m.Set("params", params)
 	}
-	return encode(m)
+	return rawjson.Compact(m.Raw())
 }
 
 // encodeAnswer is the answer to a request of the peer, whose id is sent back as it came.
-func encodeAnswer(id, result json.RawMessage, failed *rpcError) ([]byte, error) {
-	m := map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`), "id": id}
+func encodeAnswer(id, result json.RawMessage, failed *rpcError) []byte {
+	m := rawjson.Object{{"jsonrpc", json.RawMessage(`"2.0"`)}, {"id", id}}
 	if failed == nil {
-		m["result"] = result
-		return encode(m)
+		m.Set("result", result)
+	} else {
+		m.Set("error", rawjson.Encode(map[string]any{"code": failed.code, "message": failed.message}))
 	}
-	raw, err := encode(map[string]any{"code": failed.code, "message": failed.message})
-	if err != nil {
-		return nil, err
-	}
-	m["error"] = raw
-	return encode(m)
-}
-
-// encode writes v on one line. Raw JSON in it keeps its numbers and its strings.
-func encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// quote is s as JSON.
-func quote(s string) json.RawMessage {
-	raw, err := encode(s)
-	if err != nil {
-		return json.RawMessage(`""`) // strings have no errors
-	}
-	return raw
+	return rawjson.Compact(m.Raw())
 }
 
 // clip cuts s to n bytes, at a character.
@@ -163,3 +141,6 @@ func clip(s string, n int) string {
 	}
 	return s[:n] + "…"
 }
+
+// maxMessage bounds a message of a server: a line, a body, an event (R24).
+const maxMessage = 32 << 20

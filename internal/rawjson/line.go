@@ -1,4 +1,4 @@
-package main
+package rawjson
 
 import (
 	"bufio"
@@ -8,30 +8,32 @@ import (
 	"io"
 )
 
-// maxMessage bounds a message of a server: a line, a body, an event (R24).
-const maxMessage = 32 << 20
-
-// lines reads lines and keeps none that is longer than max: of such a one, it tells the JSON-RPC id.
-type lines struct {
+// Lines reads lines, each of which is a JSON text, and keeps none that is longer than a limit.
+type Lines struct {
 	r   *bufio.Reader
 	max int
+	err error // of the reader, that came with a line that was too long
 }
 
-// tooLong is a line over the limit, all of which was read.
-type tooLong struct {
-	size int64
-	id   json.RawMessage // the id at its top level, if there was one
+// NewLines reads from r lines of at most limit bytes.
+func NewLines(r io.Reader, limit int) *Lines {
+	return &Lines{r: bufio.NewReaderSize(r, 64<<10), max: limit}
 }
 
-func (e *tooLong) Error() string { return "the line is too long" }
-
-func newLines(r io.Reader, limit int) *lines {
-	return &lines{r: bufio.NewReaderSize(r, 64<<10), max: limit}
+// TooLong is the error of a line over the limit, all of which was read.
+type TooLong struct {
+	Size int64           // bytes
+	ID   json.RawMessage // the value of its member id, if it is an object that has one; it may be no JSON
 }
 
-// next returns the next line without its end. The error is a *tooLong, after which it goes on, or the reader's, possibly with a
+func (e *TooLong) Error() string { return "the line is too long" }
+
+// Next returns the next line without its end. The error is a *TooLong, after which it goes on, or the reader's, possibly with a
 // last line that has no end.
-func (l *lines) next() ([]byte, error) {
+func (l *Lines) Next() ([]byte, error) {
+	if l.err != nil {
+		return nil, l.err
+	}
 	var line []byte
 	for {
 		part, err := l.r.ReadSlice('\n')
@@ -53,21 +55,21 @@ func (l *lines) next() ([]byte, error) {
 }
 
 // skip reads to the end of the line of which start and part are read.
-func (l *lines) skip(start, part []byte, err error) error {
+func (l *Lines) skip(start, part []byte, err error) error {
 	var scan idScanner
 	scan.write(start)
-	size := int64(len(start))
-	for {
+	size := int64(len(start) + len(part))
+	scan.write(part)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		part, err = l.r.ReadSlice('\n')
 		scan.write(part)
 		size += int64(len(part))
-		switch {
-		case err == nil:
-			return &tooLong{size: size - 1, id: scan.id}
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return err
-		}
-		part, err = l.r.ReadSlice('\n')
 	}
+	if err == nil {
+		size-- // the newline
+	}
+	l.err = err
+	return &TooLong{Size: size, ID: scan.id}
 }
 
 // idScanner finds the value of the member id of an object that comes in parts, without keeping it. It does not check that
@@ -83,7 +85,7 @@ type idScanner struct {
 	name    string
 }
 
-// maxIDSize bounds an id, and what is taken for a name.
+// maxIDSize bounds an id, and what is taken for a name, in bytes.
 const maxIDSize = 128
 
 func (s *idScanner) write(part []byte) {
