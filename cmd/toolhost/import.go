@@ -226,14 +226,15 @@ func (a *app) writeImport(o *importOffer) (string, error) {
 		entries[i] = in.Entry
 	}
 	changed, err := config.Add(path, text, entries)
-	if _, ok := errors.AsType[*config.Error](err); err != nil && !ok {
-		return "", usagef("import: %w; nothing was written: --name takes over only the servers that it names", err)
-	}
 	if err != nil {
-		if _, bad := config.Parse(path, text); bad == nil { // it is the servers that the file cannot take
-			a.warn("import: nothing was written to %s, whose lines would have been these: --name takes over only the servers that it names", path)
+		const advice = "; nothing was written: --name takes over only the servers that it names"
+		if _, ok := errors.AsType[*config.Error](err); !ok {
+			return "", usagef("import: %w"+advice, err)
 		}
-		return "", err
+		if _, bad := config.Parse(path, text); bad != nil { // the file itself, and not what would be added
+			return "", err
+		}
+		return "", usagef("%w"+advice, err)
 	}
 	return path, replaceFile("import", path, changed, 0o600)
 }

@@ -182,7 +182,7 @@ func (c *calls) waits(r request, tool host.Tool, s host.Suspension, why error) (
 	s.Sealed = nil // of no use to a client
 	return c.failed(tool, &host.Error{Op: "call", Tool: s.Tool, Code: host.Suspended, Err: &waitError{
 		&host.SuspendedError{Suspension: s},
-		fmt.Sprintf("it waits for %s until %s; a person gives it by: %s (%v)", what, s.Expires.UTC().Format(time.RFC3339), how, why),
+		fmt.Sprintf("it waits for %s until %s; a person gives it by: %s, and gets the result (%v)", what, s.Expires.UTC().Format(time.RFC3339), how, why),
 	}})
 }
 
