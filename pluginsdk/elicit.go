@@ -15,7 +15,8 @@ import (
 type Question struct {
 	// Message is what to ask, for people.
 	Message string
-	// Schema is the JSON Schema of the answer's content; nil asks for a yes only. A form only has one.
+	// Schema is the JSON Schema of the answer's content; nil asks for a yes only. A form only has one. MCP clients have flat forms: one
+	// with objects in objects is declined there.
 	Schema json.RawMessage
 	// Kind is what is asked for. If empty, QuestionForm.
 	Kind QuestionKind
