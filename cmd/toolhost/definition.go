@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolhost/toolhost/host"
 )
@@ -112,7 +113,11 @@ func pluginDefinition(p host.PluginStatus, server *serverInfo) definition {
 		restarts = fmt.Sprint(p.Restarts)
 	}
 	if !p.NextStart.IsZero() {
-		next = p.NextStart.String()
+		next = p.NextStart.Local().Format(time.DateTime)
+	}
+	manifest := ""
+	if m := manifestOf(p); m != nil {
+		manifest = m.text(time.Now())
 	}
 	return definition{
 		value: struct {
@@ -121,10 +126,10 @@ func pluginDefinition(p host.PluginStatus, server *serverInfo) definition {
 		}{p, server},
 		lines: [][2]string{
 			{"name", p.Name}, {"MCP server", imports}, {"with", env}, {"path", p.Path}, {"state", string(p.State)}, {"pid", pid}, {"SDK", p.SDK}, {"version", p.Version},
-			{"tools", strings.Join(p.Tools, ", ")}, {"restarts", restarts}, {"error", p.Error}, {"next start", next},
+			{"tools", strings.Join(p.Tools, ", ")}, {"manifest", manifest}, {"restarts", restarts}, {"error", p.Error}, {"next start", next},
 			{"uncovered", strings.Join(p.Uncovered, ", ")},
 		},
-		said: []string{"name", "server", "path", "state", "pid", "sdk", "version", "tools", "restarts", "error", "nextStart", "uncovered"},
+		said: []string{"name", "server", "path", "state", "pid", "sdk", "version", "tools", "manifest", "knownSince", "dynamic", "restarts", "error", "nextStart", "uncovered"},
 	}
 }
 
