@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/internal/schema"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/form"
 	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
 	"github.com/toolhost/toolhost/internal/rawjson"
 )
@@ -69,25 +70,25 @@ func (c *calls) inquire(tool host.Tool, q host.Question) (*inquiry, error) {
 	case host.QuestionRoots:
 		return plain(roots, nil, "roots")
 	case "", host.QuestionForm:
-		f, err := newForm(q.Schema, c.cfg.Secrets)
+		f, err := form.New(q.Schema, c.cfg.Secrets)
 		if err != nil {
 			return nil, err
 		}
 		// The plugin's own words follow the host's, which say whose they are (T32).
-		message := fmt.Sprintf("The tool %s of plugin %s asks: %s", tool.ID, tool.Plugin, plainText(q.Message, maxMessage))
+		message := fmt.Sprintf("The tool %s of plugin %s asks: %s", tool.ID, tool.Plugin, project.Plain(q.Message, maxMessage))
 		return elicit(f, questionKey(q.Schema), message), nil
 	}
 	return nil, fmt.Errorf("the kind of question %q is not known here", q.Kind)
 }
 
 // elicit asks by a form.
-func elicit(f *form, key, message string) *inquiry {
-	return &inquiry{kind: elicitation, key: key, read: f.read, params: func(remark string) json.RawMessage {
+func elicit(f *form.Form, key, message string) *inquiry {
+	return &inquiry{kind: elicitation, key: key, read: f.Read, params: func(remark string) json.RawMessage {
 		text := message
 		if remark != "" {
-			text = "The last answer was not accepted: " + plainText(remark, maxMessage) + "\n\n" + message
+			text = "The last answer was not accepted: " + project.Plain(remark, maxMessage) + "\n\n" + message
 		}
-		return fmt.Appendf(nil, `{"message":%s,"requestedSchema":%s}`, rawjson.Quote(text), f.schema)
+		return rawjson.Object{{"message", rawjson.Quote(text)}, {"requestedSchema", f.Schema}}.Raw()
 	}}
 }
 
@@ -124,7 +125,7 @@ func questionKey(text json.RawMessage) string {
 	var s struct {
 		Title string `json:"title"`
 	}
-	if len(text) > maxForm || json.Unmarshal(text, &s) != nil || len(s.Title) > maxKey {
+	if len(text) > form.MaxSchema || json.Unmarshal(text, &s) != nil || len(s.Title) > maxKey {
 		return ""
 	}
 	for _, r := range s.Title {
@@ -324,14 +325,11 @@ func (f *flight) toAsk(now time.Time) (qs []*question, wait time.Time) {
 
 // inputRequests is what an input_required result asks.
 func inputRequests(qs []*question) json.RawMessage {
-	out := []byte{'{'}
-	for i, q := range qs {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = fmt.Appendf(out, `%s:{"method":%s,"params":%s}`, rawjson.Quote(q.key), rawjson.Quote(q.kind.method()), q.params(q.remark))
+	out := rawjson.Object{}
+	for _, q := range qs {
+		out.Set(q.key, rawjson.Object{{"method", rawjson.Quote(q.kind.method())}, {"params", q.params(q.remark)}}.Raw())
 	}
-	return append(out, '}')
+	return out.Raw()
 }
 
 // inputRequired is the result that asks a modern client for something.

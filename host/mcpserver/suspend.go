@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/host/mcpserver/internal/form"
 	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
 )
 
@@ -134,18 +135,18 @@ func (c *calls) inquireSuspension(tool host.Tool, r request, s host.Suspension) 
 	case !approval && len(s.Schema) == 0:
 		return nil, errors.New("the tool does not say what answer it wants")
 	}
-	display, whole := forPerson(s.Display, maxShown)
+	display, whole := project.ForPerson(s.Display, maxShown)
 	if approval {
 		if !whole {
 			return nil, fmt.Errorf("its arguments are longer than a client is asked to show (%d bytes)", maxShown)
 		}
-		f, err := newForm(json.RawMessage(approveSchema), false)
+		f, err := form.New(json.RawMessage(approveSchema), false)
 		if err != nil {
 			return nil, err
 		}
 		return elicit(f, "approval", approvalText(tool, s, display)), nil
 	}
-	f, err := newForm(s.Schema, c.cfg.Secrets)
+	f, err := form.New(s.Schema, c.cfg.Secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -161,17 +162,21 @@ func approvalText(tool host.Tool, s host.Suspension, display string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "May the tool %s of plugin %s run?\n", tool.ID, tool.Plugin)
 	if s.Title != "" {
-		fmt.Fprintf(&b, "Its title, in the plugin's words: %q\n", plainText(strings.Join(strings.Fields(s.Title), " "), maxTitle))
+		fmt.Fprintf(&b, "Its title, in the plugin's words: %q\n", project.Plain(strings.Join(strings.Fields(s.Title), " "), maxTitle))
 	}
 	for _, why := range s.Reasons {
-		fmt.Fprintf(&b, "Asked because %s\n", plainText(why, maxFieldText))
+		fmt.Fprintf(&b, "Asked because %s\n", project.Plain(why, maxReason))
 	}
 	fmt.Fprintf(&b, "Its arguments, as they will be used:\n%s\n", display)
 	fmt.Fprintf(&b, "Approval %s, until %s.", s.ID, s.Expires.UTC().Format(time.RFC3339))
 	return b.String()
 }
 
-const maxTitle = 200
+// The bounds of what is shown of a plugin's title and of a reason, in bytes.
+const (
+	maxTitle  = 200
+	maxReason = 2 << 10
+)
 
 // waits is the reply to a call that somebody else has to decide.
 func (c *calls) waits(r request, tool host.Tool, s host.Suspension, why error) (reply, error) {

@@ -70,7 +70,7 @@ func differs(schema json.RawMessage, draft int) string {
 	rewrite(schema, "", func(o *rawjson.Object, path string) bool {
 		for _, m := range *o {
 			if found == "" && keywordDiffers(*o, m, draft) {
-				found = path + "/" + pointerToken(m.Name)
+				found = path + "/" + rawjson.PointerToken(m.Name)
 			}
 		}
 		return false

@@ -141,7 +141,7 @@ func (f *flattener) deref(o rawjson.Object, depth int) rawjson.Object {
 		if f.old { // the other keywords do not count
 			rest = slices.DeleteFunc(rest, func(m rawjson.Member) bool { return !annotates(m.Name) })
 		}
-		target, ok := rawjson.ParseObject(resolve(f.root, ref))
+		target, ok := rawjson.ParseObject(rawjson.Resolve(f.root, ref))
 		if !ok {
 			if depth == 0 {
 				f.say("The whole must be a %s.", ref)
@@ -317,7 +317,7 @@ func (f *flattener) rules(list []json.RawMessage) string {
 func (f *flattener) rule(raw json.RawMessage) string {
 	o, ok := rawjson.ParseObject(raw)
 	if ref, isRef := o.Text("$ref"); isRef && len(o) == 1 {
-		if to := resolve(f.root, ref); to != nil {
+		if to := rawjson.Resolve(f.root, ref); to != nil {
 			o, ok = rawjson.ParseObject(to)
 			raw = to
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/toolhost/toolhost/internal/rawjson"
 )
@@ -56,7 +55,7 @@ func rewriteBelow(raw json.RawMessage, path string, depth int, f func(*rawjson.O
 		if p == data {
 			continue
 		}
-		if v, did := rewriteMember(m.Value, p, path+"/"+pointerToken(m.Name), depth+1, f); did {
+		if v, did := rewriteMember(m.Value, p, path+"/"+rawjson.PointerToken(m.Name), depth+1, f); did {
 			o[i].Value, changed = v, true
 		}
 	}
@@ -89,7 +88,7 @@ func rewriteMember(raw json.RawMessage, p place, path string, depth int, f func(
 	case named:
 		o, _ := rawjson.ParseObject(raw)
 		for i, m := range o {
-			v, did := rewriteBelow(m.Value, path+"/"+pointerToken(m.Name), depth, f)
+			v, did := rewriteBelow(m.Value, path+"/"+rawjson.PointerToken(m.Name), depth, f)
 			o[i].Value, changed = v, changed || did
 		}
 		if changed {
@@ -97,58 +96,6 @@ func rewriteMember(raw json.RawMessage, p place, path string, depth int, f func(
 		}
 	}
 	return raw, false
-}
-
-// pointerToken is a name as a token of a JSON Pointer.
-func pointerToken(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-}
-
-// resolve returns what a reference within the schema points to; nil if it points to nothing here, or by an anchor or id.
-func resolve(root json.RawMessage, ref string) json.RawMessage {
-	if ref == "#" {
-		return root
-	}
-	pointer, ok := strings.CutPrefix(ref, "#/")
-	if !ok {
-		return nil
-	}
-	at := root
-	for token := range strings.SplitSeq(unescapeFragment(pointer), "/") {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-		if list, isList := rawjson.ParseArray(at); isList {
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(list) {
-				return nil
-			}
-			at = list[i]
-			continue
-		}
-		o, _ := rawjson.ParseObject(at)
-		if at = o.Get(token); at == nil {
-			return nil
-		}
-	}
-	return at
-}
-
-// unescapeFragment undoes the percent escapes of a URI's fragment.
-func unescapeFragment(s string) string {
-	if !strings.Contains(s, "%") {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
 
 // admits reports whether a schema may admit a value of this type, as far as type, const, enum, references and
@@ -174,7 +121,7 @@ func (a admitting) at(schema json.RawMessage, depth int) bool {
 	}
 	below := func(s json.RawMessage) bool { return a.at(s, depth+1) }
 	if ref, ok := o.Text("$ref"); ok {
-		if to := resolve(a.root, ref); to != nil && !below(to) {
+		if to := rawjson.Resolve(a.root, ref); to != nil && !below(to) {
 			return false
 		}
 		if a.old {
@@ -231,7 +178,7 @@ func (e endlessRefs) follow(ref string) bool {
 	}
 	e.state[ref] = 1
 	defer func() { e.state[ref] = 2 }()
-	return e.in(resolve(e.root, ref), 0)
+	return e.in(rawjson.Resolve(e.root, ref), 0)
 }
 
 // in looks at what a schema applies to the same value.

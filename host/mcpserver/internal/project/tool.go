@@ -143,7 +143,7 @@ func patternNotes(schema json.RawMessage, base string) (notes []Note) {
 		}
 		patterns, _ := rawjson.ParseObject(o.Get("patternProperties"))
 		for _, m := range patterns {
-			check(path+"/patternProperties/"+pointerToken(m.Name), m.Name)
+			check(path+"/patternProperties/"+rawjson.PointerToken(m.Name), m.Name)
 		}
 		return false
 	})

@@ -1,4 +1,4 @@
-package mcpserver
+package project
 
 import (
 	"bytes"
@@ -6,14 +6,26 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-
-	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
+	"unicode/utf8"
 )
 
-// plainText is a plugin's text as a client may show it to a person: what cannot be seen, or turns the text around, is
+// Clip cuts a text that came from a plugin, and says so. What is not UTF-8 is replaced.
+func Clip(s string, most int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// Plain is a plugin's text as a client may show it to a person: what cannot be seen, or turns the text around, is
 // escaped, line ends and tabs are kept, and it is cut (T10, T13).
-func plainText(s string, most int) string {
-	s = project.Clip(s, most)
+func Plain(s string, most int) string {
+	s = Clip(s, most)
 	if strings.IndexFunc(s, hidden) < 0 {
 		return s
 	}
@@ -36,9 +48,9 @@ func hidden(r rune) bool {
 	return unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) && r != '\n' && r != '\t' && r != 0x200D
 }
 
-// forPerson is JSON for a person to read: with sorted members, one on a line. ok is false if it is longer than most: then
+// ForPerson is JSON for a person to read: with sorted members, one on a line. ok is false if it is longer than most: then
 // it is not shown at all, since what is left out could be what matters (T13).
-func forPerson(text json.RawMessage, most int) (out string, ok bool) {
+func ForPerson(text json.RawMessage, most int) (out string, ok bool) {
 	if len(text) == 0 {
 		return "(nothing)", true
 	}
@@ -58,6 +70,6 @@ func forPerson(text json.RawMessage, most int) (out string, ok bool) {
 	if e.Encode(v) != nil || b.Len() > most {
 		return "", false
 	}
-	plain := plainText(strings.TrimSpace(b.String()), 8*most)
+	plain := Plain(strings.TrimSpace(b.String()), 8*most)
 	return plain, true
 }

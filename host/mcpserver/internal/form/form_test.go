@@ -1,14 +1,12 @@
-package mcpserver
+package form
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/toolhost/toolhost/host"
 )
 
 // TestForm holds what of a schema a client is asked for; "!" begins the error.
@@ -49,7 +47,7 @@ func TestForm(t *testing.T) {
 		{`{`, `!its schema: `},
 		{`{"type":"object","properties":{` + strings.Repeat(`"a":{"type":"string"},`, 5000) + `"a":{"type":"string"}}}`, `!a schema of `},
 	} {
-		f, err := newForm(json.RawMessage(c.schema), false)
+		f, err := New(json.RawMessage(c.schema), false)
 		if want, bad := strings.CutPrefix(c.want, "!"); bad {
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%.200s: error %v, want %q", c.schema, err, want)
@@ -60,7 +58,7 @@ func TestForm(t *testing.T) {
 			t.Errorf("%.200s: %v", c.schema, err)
 			continue
 		}
-		if diff := cmp.Diff(c.want, string(f.schema)); diff != "" {
+		if diff := cmp.Diff(c.want, string(f.Schema)); diff != "" {
 			t.Errorf("%.200s: %s", c.schema, diff)
 		}
 	}
@@ -69,14 +67,14 @@ func TestForm(t *testing.T) {
 // FuzzR43_Answers holds that no schema of a plugin's and no result of a client's ends anything, that a form is JSON, and that
 // what is accepted satisfies the schema.
 func FuzzR43_Answers(f *testing.F) {
-	f.Add(nameSchema, `{"action":"accept","content":{"name":"Ann"}}`)
+	f.Add(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`, `{"action":"accept","content":{"name":"Ann"}}`)
 	f.Add(`{"type":"number"}`, `{"action":"accept","content":{"value":1e400}}`)
 	f.Add(``, `{"action":"accept","content":null}`)
 	f.Add(`{"type":"array","items":{"enum":["a"]}}`, `{"action":"accept","content":{"value":["a"]}}`)
 	f.Add(`{"properties":{"a":{"$ref":"#/properties/a"}}}`, `[]`)
 	f.Add(`{"type":"object","properties":{"":{"anyOf":[{"type":"null"},{"const":"x"}]}}}`, `null`)
 	f.Fuzz(func(t *testing.T, schema, result string) {
-		form, err := newForm(json.RawMessage(schema), false)
+		form, err := New(json.RawMessage(schema), false)
 		if err != nil {
 			return
 		}
@@ -84,10 +82,10 @@ func FuzzR43_Answers(f *testing.F) {
 			Type       string                     `json:"type"`
 			Properties map[string]json.RawMessage `json:"properties"`
 		}
-		if err := json.Unmarshal(form.schema, &out); err != nil || out.Type != "object" || out.Properties == nil {
-			t.Fatalf("the form %s: %v", form.schema, err)
+		if err := json.Unmarshal(form.Schema, &out); err != nil || out.Type != "object" || out.Properties == nil {
+			t.Fatalf("the form %s: %v", form.Schema, err)
 		}
-		a, err := form.read(json.RawMessage(result))
+		a, err := form.Read(json.RawMessage(result))
 		if err != nil {
 			return
 		}
@@ -100,43 +98,26 @@ func FuzzR43_Answers(f *testing.F) {
 		default:
 			t.Errorf("the action %q", a.Action)
 		}
-		q := &question{inquiry: elicit(form, questionKey(json.RawMessage(schema)), "m"), remark: result}
-		if raw := inputRequests([]*question{q}); !json.Valid(raw) {
-			t.Errorf("asked by %q", raw)
-		}
 	})
 }
 
-// FuzzR43_State holds that no requestState opens but one that was made here, and that no request ends anything.
-func FuzzR43_State(f *testing.F) {
-	s, err := newSealer(nil)
-	if err != nil {
-		f.Fatal(err)
+// TestT32_SecretWords holds which fields seem to ask for a secret.
+func TestT32_SecretWords(t *testing.T) {
+	for key, secret := range map[string]bool{
+		"password": true, "dbPassword": true, "API_KEY": true, "apiKey": true, "access-token": true, "cardNumber": true, "CVV": true, "user_pin": true,
+		"name": false, "spinner": false, "opinion": false, "keyboard": false, "tokens_per_second": false, "passenger": false, "card": false,
+	} {
+		schema := fmt.Sprintf(`{"type":"object","properties":{%q:{"type":"string"}}}`, key)
+		if _, err := New(json.RawMessage(schema), false); (err != nil) != secret {
+			t.Errorf("%s: %v", key, err)
+		}
+		if _, err := New(json.RawMessage(schema), true); err != nil {
+			t.Errorf("%s, allowed: %v", key, err)
+		}
 	}
-	to := request{name: "x", caller: host.Caller{Channel: channelHTTP, Subject: "ann"}}
-	good, err := s.seal(ticket{Flight: "f", Expires: time.Now().Add(time.Hour).Unix()}, bound(to))
-	if err != nil {
-		f.Fatal(err)
+	for _, field := range []string{`{"type":"string","format":"password"}`, `{"type":"string","writeOnly":true}`, `{"type":"string","title":"Your secret key"}`, `{"type":"string","x-sensitive":true}`} {
+		if _, err := New(json.RawMessage(`{"type":"object","properties":{"a":`+field+`}}`), false); err == nil {
+			t.Errorf("%s is not refused", field)
+		}
 	}
-	f.Add(good[:len(good)-1], []byte(`{"a":1}`), []byte(`{"progressToken":"x"}`))
-	f.Add("", []byte(`{`), []byte(`[]`))
-	f.Add("AAAAAAAAAAAAAAAAAAAAAAAA", []byte(`{"a":[[[[]]]]}`), []byte(`{"traceparent":7}`))
-	f.Fuzz(func(t *testing.T, state string, arguments, raw []byte) {
-		if got, err := s.open(state, bound(to), time.Now()); err == nil && state != good {
-			t.Fatalf("%q opened as %+v", state, got)
-		}
-		r := to
-		r.arguments = arguments
-		if one, two := bound(r), bound(r); string(one) != string(two) {
-			t.Fatal("one request is bound in two ways")
-		}
-		m := readMeta(raw)
-		if tok := m.token(); tok != nil && !json.Valid(tok) {
-			t.Errorf("the token %q", tok)
-		}
-		if c := m.context([]string{"a", "b"}); c != nil && !json.Valid(c) {
-			t.Errorf("the context %q", c)
-		}
-		m.trace()
-	})
 }
