@@ -89,7 +89,7 @@ func (s *Server) receiveCall(ctx context.Context, req *mcp.CallToolRequest) (mcp
 	if fault != nil {
 		return nil, wireError(fault)
 	}
-	rep, err := s.call(ctx, r)
+	result, err := s.calls.call(ctx, r)
 	if err != nil {
 		var e *rpcError
 		if !errors.As(err, &e) {
@@ -100,7 +100,7 @@ func (s *Server) receiveCall(ctx context.Context, req *mcp.CallToolRequest) (mcp
 		}
 		return nil, wireError(e)
 	}
-	return s.finish(rep.result, r.era), nil
+	return s.finish(result, r.era), nil
 }
 
 // newRequest reads the params of a tools/call.

@@ -333,6 +333,6 @@ func inputRequests(qs []*question) json.RawMessage {
 }
 
 // inputRequired is the result that asks a modern client for something.
-func inputRequired(requests json.RawMessage, state string) reply {
-	return reply{result: fmt.Appendf(nil, `{"resultType":"input_required","inputRequests":%s,"requestState":%s}`, requests, rawjson.Quote(state))}
+func inputRequired(requests json.RawMessage, state string) json.RawMessage {
+	return rawjson.Object{{"resultType", rawjson.Quote("input_required")}, {"inputRequests", requests}, {"requestState", rawjson.Quote(state)}}.Raw()
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -22,7 +21,7 @@ const (
 	codeMissingCapability = -32021
 )
 
-// calls is the pipeline of tools/call: from a request to a reply, whatever transport it came by.
+// calls is the pipeline of tools/call: from a request to a result, whatever transport it came by.
 type calls struct {
 	cfg    Config
 	host   *host.Host
@@ -60,24 +59,17 @@ func (c *calls) close() {
 	c.lot.empty()
 }
 
-// call makes one tools/call. The error is a *rpcError, or that of ctx: then nobody waits for an answer.
-func (s *Server) call(ctx context.Context, r request) (reply, error) { return s.calls.call(ctx, r) }
-
-func (c *calls) call(ctx context.Context, r request) (rep reply, err error) {
-	defer func() { // whatever a client sends, it can end nothing but its own call (R43)
-		if v := recover(); v != nil {
-			c.log.Error("panic", "method", "tools/call", "panic", v, "stack", string(debug.Stack()))
-			rep, err = reply{}, &rpcError{code: codeInternal, message: "tools/call: internal error: see the server's log"}
-		}
-	}()
+// call makes one tools/call. The result is a CallToolResult, complete or input_required, as the era of the request wants it; the
+// transport adds what every result of the era has. The error is a *rpcError, or that of ctx: then nobody waits for an answer.
+func (c *calls) call(ctx context.Context, r request) (json.RawMessage, error) {
 	list := c.known(r.caller)
 	tool, ok := list.find(r.name)
 	if !ok {
-		return reply{}, c.unknown(r.name, list)
+		return nil, c.unknown(r.name, list)
 	}
 	if len(r.arguments) > 0 && rawjson.Kind(r.arguments) != '{' {
-		return c.failed(tool, &host.Error{Op: "call", Tool: tool.Name, Code: host.InvalidInput,
-			Err: fmt.Errorf("the arguments must be a JSON object, and are %s", jsonKind(r.arguments))})
+		return project.Error(tool, &host.Error{Op: "call", Tool: tool.Name, Code: host.InvalidInput,
+			Err: fmt.Errorf("the arguments must be a JSON object, and are of type %s", rawjson.Type(r.arguments))}), nil
 	}
 	if r.era == project.Modern && r.state != "" {
 		return c.goOn(ctx, r, tool)
@@ -106,23 +98,23 @@ func (c *calls) unknown(name string, list *listing) *rpcError {
 const maxSaid = 200
 
 // goOn takes up what waits for the answers of this request.
-func (c *calls) goOn(ctx context.Context, r request, tool host.Tool) (reply, error) {
+func (c *calls) goOn(ctx context.Context, r request, tool host.Tool) (json.RawMessage, error) {
 	t, err := c.sealer.open(r.state, bound(r), time.Now())
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	if t.Suspension != "" {
 		return c.decide(ctx, r, tool, t)
 	}
 	f := c.lot.take(t.Flight, t.Round)
 	if f == nil {
-		return reply{}, badState("the call that it belongs to does not wait for it: it was answered, has ended or waited too long, or the server was started anew")
+		return nil, badState("the call that it belongs to does not wait for it: it was answered, has ended or waited too long, or the server was started anew")
 	}
 	return c.attend(ctx, f, r)
 }
 
 // run begins a call and attends it.
-func (c *calls) run(ctx context.Context, f *flight, r request, call host.Call) (reply, error) {
+func (c *calls) run(ctx context.Context, f *flight, r request, call host.Call) (json.RawMessage, error) {
 	m := readMeta(r.meta)
 	call.Caller = r.caller
 	call.Context = m.context(c.cfg.Context)
@@ -132,13 +124,13 @@ func (c *calls) run(ctx context.Context, f *flight, r request, call host.Call) (
 	p := c.pace(r, m)
 	f.attend(r, p)
 	if !c.begin(ctx, f, call) {
-		return c.failed(f.tool, &host.Error{Op: "call", Tool: call.Tool, Code: host.Closed, Err: errServerClosed})
+		return project.Error(f.tool, &host.Error{Op: "call", Tool: call.Tool, Code: host.Closed, Err: errServerClosed}), nil
 	}
 	return c.stay(ctx, f, r, p)
 }
 
 // attend continues a flight that was parked, with the answers that the request brings.
-func (c *calls) attend(ctx context.Context, f *flight, r request) (reply, error) {
+func (c *calls) attend(ctx context.Context, f *flight, r request) (json.RawMessage, error) {
 	p := c.pace(r, readMeta(r.meta))
 	f.attend(r, p)
 	f.answer(r.answers)
@@ -170,7 +162,7 @@ func (c *calls) begin(ctx context.Context, f *flight, call host.Call) bool {
 }
 
 // stay tells the client what happens until the call ends or asks something that a later request will answer.
-func (c *calls) stay(ctx context.Context, f *flight, r request, p *pace) (reply, error) {
+func (c *calls) stay(ctx context.Context, f *flight, r request, p *pace) (json.RawMessage, error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -186,7 +178,7 @@ func (c *calls) stay(ctx context.Context, f *flight, r request, p *pace) (reply,
 		if ctx.Err() != nil {
 			f.leave()
 			f.cancel(context.Cause(ctx))
-			return reply{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 		now := time.Now()
 		next := p.tell(f, now)
@@ -216,24 +208,24 @@ func sooner(a, b time.Time) time.Time {
 }
 
 // park leaves the call to wait for the request that brings the answers, and asks for them.
-func (c *calls) park(f *flight, r request, qs []*question) (reply, error) {
+func (c *calls) park(f *flight, r request, qs []*question) (json.RawMessage, error) {
 	f.leave()
 	round, err := c.lot.put(f)
 	if err != nil {
 		f.cancel(err)
-		return c.failed(f.tool, &host.Error{Op: "call", Tool: f.tool.Name, Code: host.Busy, Outcome: host.Unknown, Err: err})
+		return project.Error(f.tool, &host.Error{Op: "call", Tool: f.tool.Name, Code: host.Busy, Outcome: host.Unknown, Err: err}), nil
 	}
 	state, err := c.sealer.seal(ticket{Flight: f.id, Round: round, Expires: time.Now().Add(c.lot.wait).Unix() + 1}, bound(r))
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	return inputRequired(inputRequests(qs), state), nil
 }
 
-// finish is the reply to a call that is over.
-func (c *calls) finish(ctx context.Context, f *flight, r request) (reply, error) {
+// finish is the result of a call that is over, or the error that ends it.
+func (c *calls) finish(ctx context.Context, f *flight, r request) (json.RawMessage, error) {
 	if f.err == nil {
-		return c.succeeded(r, f.tool, f.res)
+		return project.Result(f.tool, f.res, r.era, c.cfg.Result), nil
 	}
 	if s, ok := errors.AsType[*host.SuspendedError](f.err); ok {
 		return c.suspended(ctx, f, r, s.Suspension)
@@ -245,40 +237,13 @@ func (c *calls) finish(ctx context.Context, f *flight, r request) (reply, error)
 	f.mu.Unlock()
 	switch {
 	case code == host.NotFound:
-		return reply{}, c.unknown(r.name, c.known(r.caller))
+		return nil, c.unknown(r.name, c.known(r.caller))
 	case code == host.ToolFailed && failed.Outcome != host.Unknown && r.era == project.Modern && required != nil: // one that was lost did not fail for it
-		return reply{}, &rpcError{
+		return nil, &rpcError{
 			code:    codeMissingCapability,
 			message: fmt.Sprintf("the tool %s needs what the client did not declare that it can be asked: %v", r.name, f.err),
 			data:    fmt.Appendf(nil, `{"requiredCapabilities":%s}`, required),
 		}
 	}
-	return c.failed(f.tool, f.err)
-}
-
-// succeeded is the reply to a call with a result.
-func (c *calls) succeeded(r request, tool host.Tool, res *host.Result) (reply, error) {
-	return reply{result: project.Result(tool, res, r.era, c.cfg.Result)}, nil
-}
-
-// failed is the reply to a call whose error the model may mend, or should know.
-func (c *calls) failed(tool host.Tool, err error) (reply, error) {
-	return reply{result: project.Error(tool, err)}, nil
-}
-
-// jsonKind is the kind of a JSON text, in words.
-func jsonKind(text json.RawMessage) string {
-	switch rawjson.Kind(text) {
-	case 0:
-		return "empty"
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "a number"
+	return project.Error(f.tool, f.err), nil
 }

@@ -139,11 +139,11 @@ func (b *bench) send(ctx context.Context, r request) outcome {
 	if r.caller.Channel == "" {
 		r.caller.Channel = channelStdio
 	}
-	rep, err := b.call(ctx, r)
-	a := outcome{err: err, raw: rep.result}
+	raw, err := b.call(ctx, r)
+	a := outcome{err: err, raw: raw}
 	if err == nil {
-		if err := json.Unmarshal(rep.result, &a); err != nil {
-			b.t.Fatalf("the result of %s is no JSON: %v: %.200s", r.name, err, rep.result)
+		if err := json.Unmarshal(raw, &a); err != nil {
+			b.t.Fatalf("the result of %s is no JSON: %v: %.200s", r.name, err, raw)
 		}
 	}
 	return a

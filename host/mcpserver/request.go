@@ -33,13 +33,7 @@ type capabilities struct {
 	form, url, sampling, roots bool
 }
 
-// reply is what the client gets: the members of the result, as the era of the request wants them. The transport adds
-// what every result of the era has. A protocol error (an unknown tool, a missing capability) is a *rpcError in its place.
-type reply struct {
-	result json.RawMessage // a JSON object, a complete CallToolResult or an input_required one
-}
-
-// rpcError is a JSON-RPC error.
+// rpcError is a JSON-RPC error, such as that of an unknown tool or a missing capability.
 type rpcError struct {
 	code    int
 	message string

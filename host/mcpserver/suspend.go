@@ -15,10 +15,10 @@ import (
 
 // suspended asks the client for what a call waits for, where the client can be asked and may decide it. Else the call
 // answers that it waits.
-func (c *calls) suspended(ctx context.Context, f *flight, r request, s host.Suspension) (reply, error) {
+func (c *calls) suspended(ctx context.Context, f *flight, r request, s host.Suspension) (json.RawMessage, error) {
 	inq, err := c.inquireSuspension(f.tool, r, s)
 	if err != nil {
-		return c.waits(r, f.tool, s, err)
+		return waits(f.tool, s, err)
 	}
 	if r.era == project.Modern {
 		return c.askLater(r, s, inq, "")
@@ -27,10 +27,10 @@ func (c *calls) suspended(ctx context.Context, f *flight, r request, s host.Susp
 	for range asks {
 		result, err := r.ask(ctx, inq.kind.method(), inq.params(remark))
 		if ctx.Err() != nil {
-			return reply{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 		if err != nil {
-			return c.waits(r, f.tool, s, fmt.Errorf("the client did not answer: %w", err))
+			return waits(f.tool, s, fmt.Errorf("the client did not answer: %w", err))
 		}
 		answer, err := inq.read(result)
 		if err == nil {
@@ -38,32 +38,32 @@ func (c *calls) suspended(ctx context.Context, f *flight, r request, s host.Susp
 		}
 		remark = err.Error()
 	}
-	return c.waits(r, f.tool, s, errors.New("the client gave no acceptable answer: "+remark))
+	return waits(f.tool, s, errors.New("the client gave no acceptable answer: "+remark))
 }
 
 // askLater asks a modern client, whose answer comes with a later request. What waits survives that: it is in the
 // host's state directory, and the sealed state names it.
-func (c *calls) askLater(r request, s host.Suspension, inq *inquiry, remark string) (reply, error) {
+func (c *calls) askLater(r request, s host.Suspension, inq *inquiry, remark string) (json.RawMessage, error) {
 	state, err := c.sealer.seal(ticket{Suspension: s.ID, Expires: s.Expires.Unix()}, bound(r))
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	q := &question{inquiry: inq, remark: remark}
 	return inputRequired(inputRequests([]*question{q}), state), nil
 }
 
 // decide takes what a modern client brought for a suspended call.
-func (c *calls) decide(ctx context.Context, r request, tool host.Tool, t ticket) (reply, error) {
+func (c *calls) decide(ctx context.Context, r request, tool host.Tool, t ticket) (json.RawMessage, error) {
 	s, ok, err := c.pending(t.Suspension)
 	if err != nil {
-		return reply{}, err
+		return nil, err
 	}
 	if !ok {
-		return reply{}, badState("what it belongs to was decided, or expired")
+		return nil, badState("what it belongs to was decided, or expired")
 	}
 	inq, err := c.inquireSuspension(tool, r, s)
 	if err != nil {
-		return c.waits(r, tool, s, err)
+		return waits(tool, s, err)
 	}
 	raw, ok := r.answers[inq.key]
 	if !ok {
@@ -92,11 +92,11 @@ func (c *calls) pending(id string) (host.Suspension, bool, error) {
 }
 
 // answered goes on with the call as the client's person said.
-func (c *calls) answered(ctx context.Context, r request, tool host.Tool, s host.Suspension, a host.Answer) (reply, error) {
+func (c *calls) answered(ctx context.Context, r request, tool host.Tool, s host.Suspension, a host.Answer) (json.RawMessage, error) {
 	var call host.Call
 	switch {
 	case s.Kind == host.KindApproval && a.Action == "cancel":
-		return c.waits(r, tool, s, errors.New("the person asked did not decide"))
+		return waits(tool, s, errors.New("the person asked did not decide"))
 	case s.Kind == host.KindApproval && a.Action == "accept" && approves(a.Content):
 		call = s.Approve()
 	case s.Kind == host.KindData && a.Action == "accept":
@@ -178,17 +178,17 @@ const (
 	maxReason = 2 << 10
 )
 
-// waits is the reply to a call that somebody else has to decide.
-func (c *calls) waits(r request, tool host.Tool, s host.Suspension, why error) (reply, error) {
+// waits is the result of a call that somebody else has to decide.
+func waits(tool host.Tool, s host.Suspension, why error) (json.RawMessage, error) {
 	what, how := "an answer", fmt.Sprintf("toolhost resume %s --data JSON", s.ID)
 	if s.Kind == host.KindApproval {
 		what, how = "an approval", fmt.Sprintf("toolhost resume %s --approve, or --deny REASON", s.ID)
 	}
 	s.Sealed = nil // of no use to a client
-	return c.failed(tool, &host.Error{Op: "call", Tool: s.Tool, Code: host.Suspended, Err: &waitError{
+	return project.Error(tool, &host.Error{Op: "call", Tool: s.Tool, Code: host.Suspended, Err: &waitError{
 		&host.SuspendedError{Suspension: s},
 		fmt.Sprintf("it waits for %s until %s; a person gives it by: %s, and gets the result (%v)", what, s.Expires.UTC().Format(time.RFC3339), how, why),
-	}})
+	}}), nil
 }
 
 // waitError says how a call that waits is decided.
