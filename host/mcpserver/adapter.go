@@ -18,9 +18,6 @@ import (
 	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
-// firstModern is the first protocol version of the modern era.
-const firstModern = "2026-07-28"
-
 // newSDK makes the SDK's server, of which only the protocol is used: what tools there are and what a call does is decided here.
 func (s *Server) newSDK() *mcp.Server {
 	sdk := mcp.NewServer(&mcp.Implementation{Name: s.cfg.Name, Version: s.cfg.Version}, &mcp.ServerOptions{
@@ -112,7 +109,8 @@ func newRequest(ctx context.Context, l *link, ss *mcp.ServerSession, params json
 	if !ok {
 		return bad("params is no object")
 	}
-	r := request{caller: l.caller, era: eraOf(m.Get("_meta")), meta: objectOrNil(m.Get("_meta"))}
+	meta := readMeta(m.Get("_meta"))
+	r := request{caller: l.caller, era: meta.era(), meta: meta}
 	if json.Unmarshal(m.Get("name"), &r.name) != nil || r.name == "" {
 		return bad("name is no text: say which tool")
 	}
@@ -126,7 +124,7 @@ func newRequest(ctx context.Context, l *link, ss *mcp.ServerSession, params json
 		return bad("requestState is no text")
 	}
 	if r.era == project.Modern {
-		r.can = declared(metaMember(r.meta, "io.modelcontextprotocol/clientCapabilities"))
+		r.can = declared(meta["io.modelcontextprotocol/clientCapabilities"])
 	} else if p := ss.InitializeParams(); p != nil && p.Capabilities != nil {
 		r.can = legacyCapabilities(p.Capabilities)
 	}
@@ -144,16 +142,7 @@ func newRequest(ctx context.Context, l *link, ss *mcp.ServerSession, params json
 	return r, nil
 }
 
-// eraOf says how a client speaks whose request has this _meta.
-func eraOf(meta json.RawMessage) project.Era {
-	var version string
-	if json.Unmarshal(metaMember(meta, "io.modelcontextprotocol/protocolVersion"), &version) == nil && version >= firstModern {
-		return project.Modern
-	}
-	return project.Legacy
-}
-
-// eraOfRequest is eraOf for a request that the SDK has read.
+// eraOfRequest says how a client speaks that sent a request, as the SDK has read it.
 func eraOfRequest(req mcp.Request) project.Era {
 	if p := req.GetParams(); p != nil && !reflect.ValueOf(p).IsNil() { // without params it is a nil pointer
 		if v, _ := p.GetMeta()[mcp.MetaKeyProtocolVersion].(string); v >= firstModern {
@@ -161,19 +150,6 @@ func eraOfRequest(req mcp.Request) project.Era {
 		}
 	}
 	return project.Legacy
-}
-
-func metaMember(meta json.RawMessage, key string) json.RawMessage {
-	m, _ := rawjson.ParseObject(meta)
-	return m.Get(key)
-}
-
-// objectOrNil returns raw if it is an object, and nil if not.
-func objectOrNil(raw json.RawMessage) json.RawMessage {
-	if rawjson.Kind(raw) != '{' {
-		return nil
-	}
-	return raw
 }
 
 // declared reads the capabilities that a modern client declares with a request.

@@ -159,23 +159,31 @@ func (c *calls) elicitor(f *flight, r request) func(context.Context, host.Questi
 // asks is how often a client is asked again whose answer was not acceptable.
 const asks = 3
 
-// askNow puts a question to a legacy client. A client that refuses to answer declines.
+// askNow puts a tool's question to a legacy client. A client that refuses to answer declines.
 func (c *calls) askNow(ctx context.Context, f *flight, r request, inq *inquiry) (host.Answer, error) {
 	if !r.can.has(inq.kind) || r.ask == nil {
 		f.miss(inq.kind)
 		return host.Answer{Action: "decline"}, nil
 	}
+	answer, err := r.put(ctx, inq)
+	if _, refused := errors.AsType[*unanswered](err); refused {
+		c.log.Warn("a question is declined", "plugin", f.tool.Plugin, "tool", f.tool.ID, "method", inq.kind.method(), "error", err)
+		return host.Answer{Action: "decline"}, nil
+	}
+	return answer, err
+}
+
+// put asks a legacy client, and asks again if the answer is not acceptable. The error is an *unanswered if it did not answer, or
+// says what was wrong with the last answer.
+func (r request) put(ctx context.Context, inq *inquiry) (host.Answer, error) {
 	remark := ""
 	for range asks {
-		if err := ctx.Err(); err != nil {
-			return host.Answer{}, err
-		}
 		result, err := r.ask(ctx, inq.kind.method(), inq.params(remark))
+		if ctx.Err() != nil {
+			return host.Answer{}, ctx.Err()
+		}
 		if err != nil {
-			if ctx.Err() == nil {
-				c.log.Warn("a client did not answer a question", "plugin", f.tool.Plugin, "tool", f.tool.ID, "method", inq.kind.method(), "error", err)
-			}
-			return host.Answer{Action: "decline"}, nil
+			return host.Answer{}, &unanswered{err}
 		}
 		answer, err := inq.read(result)
 		if err == nil {
@@ -185,6 +193,11 @@ func (c *calls) askNow(ctx context.Context, f *flight, r request, inq *inquiry) 
 	}
 	return host.Answer{}, errors.New("no acceptable answer: " + remark)
 }
+
+// unanswered says why a client did not answer.
+type unanswered struct{ error }
+
+func (e *unanswered) Error() string { return "the client did not answer: " + e.error.Error() }
 
 // question is one that a modern client is to be asked.
 type question struct {

@@ -115,13 +115,12 @@ func (c *calls) goOn(ctx context.Context, r request, tool host.Tool) (json.RawMe
 
 // run begins a call and attends it.
 func (c *calls) run(ctx context.Context, f *flight, r request, call host.Call) (json.RawMessage, error) {
-	m := readMeta(r.meta)
 	call.Caller = r.caller
-	call.Context = m.context(c.cfg.Context)
-	call.Traceparent, call.Tracestate = m.trace()
+	call.Context = r.meta.context(c.cfg.Context)
+	call.Traceparent, call.Tracestate = r.meta.trace()
 	call.Log = slog.New(logHandler{flight: f})
 	call.Elicit = c.elicitor(f, r)
-	p := c.pace(r, m)
+	p := c.pace(r)
 	f.attend(r, p)
 	if !c.begin(ctx, f, call) {
 		return project.Error(f.tool, &host.Error{Op: "call", Tool: call.Tool, Code: host.Closed, Err: errServerClosed}), nil
@@ -131,7 +130,7 @@ func (c *calls) run(ctx context.Context, f *flight, r request, call host.Call) (
 
 // attend continues a flight that was parked, with the answers that the request brings.
 func (c *calls) attend(ctx context.Context, f *flight, r request) (json.RawMessage, error) {
-	p := c.pace(r, readMeta(r.meta))
+	p := c.pace(r)
 	f.attend(r, p)
 	f.answer(r.answers)
 	return c.stay(ctx, f, r, p)

@@ -204,9 +204,9 @@ func TestT36_OnlyListedKeysEnterTheContext(t *testing.T) {
 			return host.Allow, nil
 		}
 	}
-	newBench(t, nil, rule).must(request{era: project.Modern, name: "context", meta: hostile}, "{}")
+	newBench(t, nil, rule).must(request{era: project.Modern, name: "context", meta: readMeta(hostile)}, "{}")
 	listed := newBench(t, func(c *Config) { c.Context = []string{"com.example/user"} }, rule)
-	listed.must(request{era: project.Modern, name: "context", meta: hostile}, `{"com.example/user":"ann"}`)
+	listed.must(request{era: project.Modern, name: "context", meta: readMeta(hostile)}, `{"com.example/user":"ann"}`)
 	for _, c := range callers {
 		if c.Channel != channelStdio || c.Subject != "" {
 			t.Errorf("the caller is %+v", c)
@@ -221,8 +221,8 @@ func TestT36_OnlyListedKeysEnterTheContext(t *testing.T) {
 func TestT38_TraceContextPassesAndBaggageDoesNot(t *testing.T) {
 	b := newBench(t, nil, nil)
 	const id = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	b.must(request{era: project.Modern, name: "trace", meta: json.RawMessage(`{"traceparent":"` + id + `","tracestate":"a=b","baggage":"secret=1"}`)}, id)
-	b.must(request{era: project.Modern, name: "trace", meta: json.RawMessage(`{"traceparent":"` + id + `\r\nx: y"}`)}, "")
+	b.must(request{era: project.Modern, name: "trace", meta: readMeta(json.RawMessage(`{"traceparent":"` + id + `","tracestate":"a=b","baggage":"secret=1"}`))}, id)
+	b.must(request{era: project.Modern, name: "trace", meta: readMeta(json.RawMessage(`{"traceparent":"` + id + `\r\nx: y"}`))}, "")
 	parent, state := readMeta(json.RawMessage(`{"traceparent":"` + id + `","tracestate":"a=b\n","baggage":"secret=1"}`)).trace()
 	if parent != id || state != "" {
 		t.Errorf("trace context %q %q", parent, state)
@@ -241,7 +241,7 @@ func TestR35_CancelReachesTheAuthor(t *testing.T) {
 		go func() { // ends with the call
 			ended <- b.send(ctx, request{
 				era: e, name: "hang", arguments: fmt.Appendf(nil, `{"text":%q}`, mark),
-				meta: json.RawMessage(`{"progressToken":1}`), notify: cl.notify,
+				meta: readMeta(json.RawMessage(`{"progressToken":1}`)), notify: cl.notify,
 			})
 		}()
 		for !slices.ContainsFunc(cl.of("notifications/progress"), func(p json.RawMessage) bool { return strings.Contains(string(p), "hanging") }) {

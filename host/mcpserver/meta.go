@@ -3,6 +3,8 @@ package mcpserver
 import (
 	"encoding/json"
 	"regexp"
+
+	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
 )
 
 // meta is a request's _meta. Nothing of it becomes the caller (T36).
@@ -24,6 +26,17 @@ func (m meta) text(key string) string {
 		return ""
 	}
 	return s
+}
+
+// firstModern is the first protocol version of the modern era.
+const firstModern = "2026-07-28"
+
+// era says how a client speaks whose request has it.
+func (m meta) era() project.Era {
+	if m.text("io.modelcontextprotocol/protocolVersion") >= firstModern {
+		return project.Modern
+	}
+	return project.Legacy
 }
 
 // token is the progress token; nil: there is none.

@@ -281,7 +281,8 @@ func (p *pipe) subscribed(params json.RawMessage) json.RawMessage {
 		return params
 	}
 	var n int64
-	if json.Unmarshal(metaMember(metaMember(params, "_meta"), mcp.MetaKeySubscriptionID), &n) != nil {
+	o, _ := rawjson.ParseObject(params)
+	if json.Unmarshal(readMeta(o.Get("_meta"))[mcp.MetaKeySubscriptionID], &n) != nil {
 		return params
 	}
 	p.mu.Lock()

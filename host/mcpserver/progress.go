@@ -113,11 +113,11 @@ type pace struct {
 }
 
 // pace makes one for a request.
-func (c *calls) pace(r request, m meta) *pace {
-	p := &pace{notify: r.notify, token: m.token(), level: never, every: c.cfg.Heartbeat, bucket: newBucket(burst, perSecond), last: time.Now()}
+func (c *calls) pace(r request) *pace {
+	p := &pace{notify: r.notify, token: r.meta.token(), level: never, every: c.cfg.Heartbeat, bucket: newBucket(burst, perSecond), last: time.Now()}
 	level := r.level
 	if r.era == project.Modern {
-		level = m.text("io.modelcontextprotocol/logLevel")
+		level = r.meta.text("io.modelcontextprotocol/logLevel")
 	}
 	if least, ok := threshold(level); ok {
 		p.level = least

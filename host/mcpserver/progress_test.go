@@ -40,7 +40,7 @@ func TestProgress(t *testing.T) {
 		}
 		for _, token := range []string{`"t"`, `9007199254740993`} {
 			cl := newClient()
-			b.must(request{era: e, name: "steps", notify: cl.notify, meta: json.RawMessage(`{"progressToken":` + token + `}`)}, "done")
+			b.must(request{era: e, name: "steps", notify: cl.notify, meta: readMeta(json.RawMessage(`{"progressToken":` + token + `}`))}, "done")
 			all := progressOf(t, cl)
 			if len(all) < 3 || all[len(all)-1].Progress != 100 || all[len(all)-1].Total != 100 {
 				t.Fatalf("got %+v", all)
@@ -52,7 +52,7 @@ func TestProgress(t *testing.T) {
 			}
 		}
 		cl = newClient()
-		b.must(request{era: e, name: "steps", notify: cl.notify, meta: json.RawMessage(`{"progressToken":{"a":1}}`)}, "done")
+		b.must(request{era: e, name: "steps", notify: cl.notify, meta: readMeta(json.RawMessage(`{"progressToken":{"a":1}}`))}, "done")
 		if len(cl.sent) > 0 {
 			t.Errorf("with a token that is none: %v", cl.sent)
 		}
@@ -63,7 +63,7 @@ func TestProgress(t *testing.T) {
 func TestR37_Heartbeats(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Heartbeat = 20 * time.Millisecond }, nil)
 	cl, begun := newClient(), time.Now()
-	b.must(request{name: "silent", arguments: json.RawMessage(`{"ms":500}`), notify: cl.notify, meta: json.RawMessage(`{"progressToken":"t"}`)}, "done")
+	b.must(request{name: "silent", arguments: json.RawMessage(`{"ms":500}`), notify: cl.notify, meta: readMeta(json.RawMessage(`{"progressToken":"t"}`))}, "done")
 	all := progressOf(t, cl)
 	if most := int(time.Since(begun)/(20*time.Millisecond)) + 1; len(all) < 3 || len(all) > most {
 		t.Fatalf("%d heartbeats", len(all))
@@ -75,7 +75,7 @@ func TestR37_Heartbeats(t *testing.T) {
 	}
 	never := newBench(t, func(c *Config) { c.Heartbeat = -1 }, nil)
 	cl = newClient()
-	never.must(request{name: "silent", arguments: json.RawMessage(`{"ms":100}`), notify: cl.notify, meta: json.RawMessage(`{"progressToken":"t"}`)}, "done")
+	never.must(request{name: "silent", arguments: json.RawMessage(`{"ms":100}`), notify: cl.notify, meta: readMeta(json.RawMessage(`{"progressToken":"t"}`))}, "done")
 	if len(cl.sent) > 0 {
 		t.Errorf("heartbeats that nobody wants: %v", cl.sent)
 	}
@@ -86,7 +86,7 @@ func TestProgressIsNoFlood(t *testing.T) {
 	b := newBench(t, nil, nil)
 	cl := newClient()
 	begun := time.Now()
-	b.must(request{era: project.Modern, name: "chatty", notify: cl.notify, meta: json.RawMessage(`{"progressToken":"t","io.modelcontextprotocol/logLevel":"debug"}`)}, "done")
+	b.must(request{era: project.Modern, name: "chatty", notify: cl.notify, meta: readMeta(json.RawMessage(`{"progressToken":"t","io.modelcontextprotocol/logLevel":"debug"}`))}, "done")
 	most := burst + int(time.Since(begun).Seconds()*perSecond) + 2
 	if n := len(cl.sent); n > most || n == 0 {
 		t.Errorf("%d notifications; at most %d may come", n, most)
@@ -129,10 +129,10 @@ func TestLogging(t *testing.T) {
 		{request{name: "logs", level: "warning"}, 1},
 		{request{name: "logs", level: "alert"}, 0},
 		{request{name: "logs", level: "loud"}, 0},
-		{request{name: "logs", meta: level("debug")}, 0}, // modern only
+		{request{name: "logs", meta: readMeta(level("debug"))}, 0}, // modern only
 		{request{era: project.Modern, name: "logs"}, 0},
 		{request{era: project.Modern, name: "logs", level: "debug"}, 0},
-		{request{era: project.Modern, name: "logs", meta: level("info")}, 2},
+		{request{era: project.Modern, name: "logs", meta: readMeta(level("info"))}, 2},
 	} {
 		cl := newClient()
 		c.r.notify = cl.notify

@@ -14,7 +14,7 @@ type request struct {
 	era       project.Era                // how the client speaks
 	name      string                     // as the client calls the tool
 	arguments json.RawMessage            // nil: there are none
-	meta      json.RawMessage            // _meta, an object; nil: there is none
+	meta      meta                       // _meta; nil: there is none
 	answers   map[string]json.RawMessage // inputResponses of a modern retry: the whole results
 	state     string                     // requestState of a modern retry; hostile until its seal was opened
 	can       capabilities               // what the client declared

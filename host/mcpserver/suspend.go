@@ -23,22 +23,14 @@ func (c *calls) suspended(ctx context.Context, f *flight, r request, s host.Susp
 	if r.era == project.Modern {
 		return c.askLater(r, s, inq, "")
 	}
-	remark := ""
-	for range asks {
-		result, err := r.ask(ctx, inq.kind.method(), inq.params(remark))
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err != nil {
-			return waits(f.tool, s, fmt.Errorf("the client did not answer: %w", err))
-		}
-		answer, err := inq.read(result)
-		if err == nil {
-			return c.answered(ctx, r, f.tool, s, answer)
-		}
-		remark = err.Error()
+	answer, err := r.put(ctx, inq)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return waits(f.tool, s, err)
 	}
-	return waits(f.tool, s, errors.New("the client gave no acceptable answer: "+remark))
+	return c.answered(ctx, r, f.tool, s, answer)
 }
 
 // askLater asks a modern client, whose answer comes with a later request. What waits survives that: it is in the
