@@ -58,6 +58,8 @@ type peer struct {
 	next    int64
 	pending map[string]*exchange
 	asked   map[string]context.CancelFunc // the server's requests that are being answered
+	asking  int                           // how many those are, until the answer is sent
+	unasked int                           // requests that were dropped
 	lost    *lostError
 	wg      sync.WaitGroup // answers to the server's requests, and cancellations
 }

@@ -23,6 +23,13 @@ func (p *peer) asks(m message, via *exchange) {
 	if p.lost != nil {
 		return
 	}
+	if p.asking == maxAsked {
+		if p.unasked++; p.unasked == 1 {
+			p.log.Warn("the server asks more at once than is answered: further requests are dropped", "limit", maxAsked)
+		}
+		return
+	}
+	p.asking++
 	ctx, cancel := context.WithCancel(p.ctx)
 	k := key(m.id)
 	p.asked[k] = cancel
@@ -33,6 +40,7 @@ func (p *peer) asks(m message, via *exchange) {
 		delete(p.asked, k)
 		p.mu.Unlock()
 		defer cancel()
+		defer p.replied()
 		if ctx.Err() != nil {
 			return // the server took it back, or is gone
 		}
@@ -40,6 +48,16 @@ func (p *peer) asks(m message, via *exchange) {
 			p.log.Debug("the server's request was not answered", "method", m.method, "error", err)
 		}
 	})
+}
+
+// maxAsked is how many requests of the server are answered at once. A server that does not read the answers keeps no more of them here.
+const maxAsked = 256
+
+// replied ends one of them.
+func (p *peer) replied() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asking--
 }
 
 func (p *peer) answer(ctx context.Context, m message, via *exchange) (json.RawMessage, *rpcError) {

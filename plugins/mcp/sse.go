@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/rawjson"
@@ -25,6 +24,7 @@ type events struct {
 // Bounds of a stream that is asked for again.
 const (
 	defaultRetry = time.Second
+	minRetry     = 100 * time.Millisecond // whatever the server says
 	maxRetry     = 5 * time.Minute
 	maxResumes   = 5 // in a row that brought nothing
 )
@@ -64,7 +64,7 @@ func (e *events) next() ([]byte, error) {
 			}
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value), 10, 32); err == nil {
-				e.wait = min(time.Duration(ms)*time.Millisecond, maxRetry)
+				e.wait = min(max(time.Duration(ms)*time.Millisecond, minRetry), maxRetry)
 			}
 		}
 	}
@@ -91,10 +91,11 @@ func (l *httpLink) follow(e *events, body io.Reader, ex *exchange) (any bool, er
 }
 
 // answers reads the stream that answers a request. In the legacy era, one that ends before the answer is asked for again where it stopped.
-func (l *httpLink) answers(ctx context.Context, out outgoing, body io.Reader) {
+func (l *httpLink) answers(ctx context.Context, out outgoing, body io.ReadCloser) {
 	e := &events{wait: defaultRetry}
 	for idle := 0; ; {
 		any, err := l.follow(e, body, out.ex)
+		body.Close()
 		if ctx.Err() != nil || out.ex.answered() {
 			return
 		}
@@ -118,13 +119,12 @@ func (l *httpLink) answers(ctx context.Context, out outgoing, body io.Reader) {
 		}
 		if err != nil {
 			if _, final := errors.AsType[*statusError](err); !final {
-				body = strings.NewReader("") // try again
+				body = http.NoBody // try again
 				continue
 			}
 			l.peer.fail(out.ex, &lostError{sent: true, text: "the server ended the stream without an answer and does not go on with it: " + err.Error(), err: err})
 			return
 		}
-		defer resp.Body.Close() // at most as many as the stream broke
 		body = resp.Body
 	}
 }

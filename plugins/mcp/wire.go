@@ -27,6 +27,9 @@ const (
 
 var errNoMessage = errors.New("it is no JSON-RPC message")
 
+// maxBatch is how many messages of a batch are read: text is much smaller than what it becomes (T5).
+const maxBatch = 1000
+
 // decodeMessages reads a line, a body or an event: one message, or an array of them as 2025-03-26 allows. Members have exactly the
 // names that they have; what is there twice counts the last time. params and result are the peer's bytes. A batch is kept
 // as far as it is sound.
@@ -39,12 +42,14 @@ func decodeMessages(raw []byte) ([]message, error) {
 		}
 		return []message{m}, nil
 	}
-	var batch []json.RawMessage
-	if err := json.Unmarshal(raw, &batch); err != nil {
-		return nil, errNoMessage
-	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	_, _ = dec.Token() // the bracket
 	var list []message
-	for _, one := range batch {
+	for n := 0; dec.More() && n < maxBatch; n++ {
+		var one json.RawMessage
+		if dec.Decode(&one) != nil {
+			return nil, errNoMessage
+		}
 		if m, err := decodeMessage(one); err == nil {
 			list = append(list, m)
 		}
