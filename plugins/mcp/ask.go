@@ -19,18 +19,9 @@ const (
 // asker puts the server's questions about a call to whoever made the call.
 type asker struct{ call *pluginsdk.Call }
 
-// one answers one question.
-func (a asker) one(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	answers, err := a.all(ctx, []question{{method, params}})
-	if err != nil {
-		return nil, err
-	}
-	return answers[0], nil
-}
-
-// all answers questions that the server put at once, in one round. The error is a *rpcError for the server, or why nobody
+// answers answers questions that the server put at once, in one round. The error is a *rpcError for the server, or why nobody
 // was asked.
-func (a asker) all(ctx context.Context, list []question) ([]json.RawMessage, error) {
+func (a asker) answers(ctx context.Context, list []question) ([]json.RawMessage, error) {
 	results := make([]json.RawMessage, len(list))
 	var asked []pluginsdk.Question
 	var places []int

@@ -24,7 +24,6 @@ type caller struct {
 
 // execute sends the validated input as it is and reads the result.
 func (c caller) execute(ctx context.Context, call *pluginsdk.Call, in json.RawMessage) (any, error) {
-	ask := asker{call}
 	raw, err := c.remote.call(ctx, remoteCall{
 		name: c.name, arguments: in, meta: traceMeta(call.Traceparent()), repeat: c.repeat,
 		owner:    fmt.Sprint(c.calls.Add(1)), // two calls may be those of two people, and a plugin is not told (T34)
@@ -32,7 +31,7 @@ func (c caller) execute(ctx context.Context, call *pluginsdk.Call, in json.RawMe
 		log: func(level, text string) {
 			call.Logger().Log(ctx, logLevel(level), text, "from", "server")
 		},
-		ask: ask.one, askAll: ask.all,
+		ask: asker{call}.answers,
 	})
 	if err != nil {
 		return nil, c.failure(ctx, err)

@@ -297,7 +297,11 @@ func TestAsk(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := &fake{tools: []string{plain("t")}}
 			f.answer = func(ctx context.Context, c remoteCall) (json.RawMessage, error) {
-				raw, err := c.ask(ctx, tt.method, json.RawMessage(tt.params))
+				var raw json.RawMessage
+				answers, err := c.ask(ctx, []question{{tt.method, json.RawMessage(tt.params)}})
+				if err == nil {
+					raw = answers[0]
+				}
 				rpc, _ := errors.AsType[*rpcError](err)
 				switch {
 				case err != nil && (rpc == nil || rpc.code != tt.code):
@@ -331,7 +335,7 @@ func TestAsk(t *testing.T) {
 func TestAsk_Together(t *testing.T) {
 	f := &fake{tools: []string{plain("t")}}
 	f.answer = func(ctx context.Context, c remoteCall) (json.RawMessage, error) {
-		raws, err := c.askAll(ctx, []question{
+		raws, err := c.ask(ctx, []question{
 			{"elicitation/create", json.RawMessage(`{"message":"first"}`)},
 			{"elicitation/create", json.RawMessage(`{"message":"log in","mode":"url"}`)},
 			{"roots/list", nil},

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"time"
 )
 
 // exchange is a request and what comes for it.
@@ -29,19 +27,11 @@ type event struct {
 const maxEvents = 256
 
 // wait returns the answer, and runs the call's callbacks until it is there.
-func (p *peer) wait(ctx context.Context, ex *exchange, silence time.Duration) (json.RawMessage, error) {
-	var quiet <-chan time.Time
-	heard := func() {}
-	if silence > 0 {
-		t := time.NewTicker(silence)
-		defer t.Stop()
-		quiet, heard = t.C, func() { t.Reset(silence) }
-	}
+func (p *peer) wait(ctx context.Context, ex *exchange) (json.RawMessage, error) {
 	for {
 		select {
 		case e := <-ex.events:
 			ex.tell(e)
-			heard()
 		case m := <-ex.answer:
 			return ex.take(m)
 		case err := <-ex.failed:
@@ -51,9 +41,6 @@ func (p *peer) wait(ctx context.Context, ex *exchange, silence time.Duration) (j
 		case <-ctx.Done():
 			p.cancel(ex)
 			return nil, context.Cause(ctx)
-		case <-quiet:
-			p.cancel(ex)
-			return nil, &lostError{sent: true, text: fmt.Sprintf("%s: the server said nothing for %v", ex.method, silence)}
 		}
 	}
 }

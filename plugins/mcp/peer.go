@@ -91,18 +91,17 @@ func (p *peer) request(ctx context.Context, r rpc) (json.RawMessage, error) {
 		}
 		return nil, p.unsent(sent, err)
 	}
-	return p.wait(ctx, ex, r.silence)
+	return p.wait(ctx, ex)
 }
 
 // rpc is a request to send.
 type rpc struct {
-	method  string
-	name    string          // of the tool, for tools/call
-	args    json.RawMessage // of the tool
-	call    *remoteCall
-	modern  string // the version, in the modern era
-	params  func(id int64) json.RawMessage
-	silence time.Duration // ends the wait when the server says nothing about the request for so long; 0: never
+	method string
+	name   string          // of the tool, for tools/call
+	args   json.RawMessage // of the tool
+	call   *remoteCall
+	modern string // the version, in the modern era
+	params func(id int64) json.RawMessage
 }
 
 func (p *peer) register(ctx context.Context, r rpc) (*exchange, error) {

@@ -81,14 +81,14 @@ func (p *peer) answer(ctx context.Context, m message, via *exchange) (json.RawMe
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ex.ctx, cancel)()
-	result, err := answerOf(ctx, ex.call, m.method, m.params)
+	answers, err := ex.call.answers(ctx, []question{{m.method, m.params}})
 	if err != nil {
 		if e, ok := errors.AsType[*rpcError](err); ok {
 			return nil, e
 		}
 		return nil, &rpcError{code: codeInternal, message: clip(err.Error(), 500)}
 	}
-	return result, nil
+	return answers[0], nil
 }
 
 // about finds the call that a question is about: that on whose stream it came, that whose progress token or request id it names in _meta,
@@ -138,13 +138,24 @@ func (p *peer) calls() []*exchange {
 	return list
 }
 
-// answerOf puts a question to the caller. An accepted form lacks nothing that has a default (SEP-1034).
-func answerOf(ctx context.Context, c *remoteCall, method string, params json.RawMessage) (json.RawMessage, error) {
-	result, err := c.ask(ctx, method, params)
-	if err != nil || method != "elicitation/create" {
-		return result, err
+// answers puts questions to the caller. An accepted form lacks nothing that has a default (SEP-1034).
+func (c *remoteCall) answers(ctx context.Context, list []question) ([]json.RawMessage, error) {
+	if c.ask == nil {
+		return nil, &rpcError{code: codeMethod, message: list[0].method + ": nobody can be asked"}
 	}
-	return withDefaults(params, result), nil
+	answers, err := c.ask(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	if len(answers) != len(list) {
+		return nil, errors.New("not all questions were answered")
+	}
+	for i, q := range list {
+		if q.method == "elicitation/create" {
+			answers[i] = withDefaults(q.params, answers[i])
+		}
+	}
+	return answers, nil
 }
 
 // withDefaults completes the content of an accepted form. What is not of the known form is left alone.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 )
 
 // remote is one MCP server as the tools see it: a connection that is made anew when it was lost.
@@ -26,18 +25,14 @@ type remoteCall struct {
 	meta      json.RawMessage // what _meta holds beside the progress token, such as traceparent; nil: nothing
 	repeat    bool            // it may be sent again after an outcome that is not known (C3)
 	owner     string          // who is asked: a question that may be about calls of several owners is put to none
-	silence   time.Duration   // ends the call when the server says nothing about it for so long, not even progress; 0: never
 
 	progress func(progress, total float64, message string) // of each notification for this call
 	log      func(level, text string)                      // of the server's log messages
-	// ask answers a question of the server about this call: elicitation/create, sampling/createMessage or roots/list, with the
-	// request's params and the result to send back.
-	ask func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
-	// askAll answers several questions that the server put at once, in their order; nil: ask gets them, all at the same time.
-	askAll func(ctx context.Context, list []question) ([]json.RawMessage, error)
+	// ask answers questions that the server put at once about this call, in their order; nil: nobody can be asked.
+	ask func(ctx context.Context, list []question) ([]json.RawMessage, error)
 }
 
-// question is what ask gets.
+// question is elicitation/create, sampling/createMessage or roots/list, with the request's params. Its answer is the result to send back.
 type question struct {
 	method string
 	params json.RawMessage

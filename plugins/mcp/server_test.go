@@ -12,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // testServer is a hostile MCP server. How says what it does before it is asked for tools; the tools have an evil each.
@@ -260,12 +259,6 @@ func (s *testServer) call(id, params json.RawMessage) {
 		if p.Name == "late" {
 			s.result(id, `{"late":true}`)
 		}
-	case "steps": // says something every 100 ms, and then answers
-		for n := range 8 {
-			progress(n)
-			time.Sleep(100 * time.Millisecond)
-		}
-		s.result(id, `{}`)
 	case "progress":
 		for n := 1; n <= 3; n++ {
 			progress(n)

@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/rawjson"
@@ -70,7 +68,7 @@ func (s *session) callTool(ctx context.Context, rc *remoteCall) (json.RawMessage
 	}
 	for rounds, busy := 0, 0; ; rounds++ {
 		raw, err := s.send(ctx, rpc{
-			method: "tools/call", name: rc.name, args: rc.arguments, call: rc, params: s.params(members, own), silence: rc.silence,
+			method: "tools/call", name: rc.name, args: rc.arguments, call: rc, params: s.params(members, own),
 		})
 		if err != nil || !s.modern {
 			return raw, err
@@ -141,7 +139,7 @@ func (in *input) answer(ctx context.Context, rc *remoteCall, members map[string]
 	if len(in.list) == 0 {
 		return nil
 	}
-	answers, err := askAll(ctx, rc, in.list)
+	answers, err := rc.answers(ctx, in.list)
 	if err != nil {
 		return err
 	}
@@ -151,39 +149,6 @@ func (in *input) answer(ctx context.Context, rc *remoteCall, members map[string]
 	}
 	members["inputResponses"] = rawjson.Encode(all)
 	return nil
-}
-
-// askAll asks all at the same time. The first error ends it.
-func askAll(ctx context.Context, rc *remoteCall, list []question) ([]json.RawMessage, error) {
-	if rc.askAll != nil {
-		answers, err := rc.askAll(ctx, list)
-		if err == nil && len(answers) != len(list) {
-			err = errors.New("not all questions were answered")
-		}
-		for i := range answers {
-			if err == nil && list[i].method == "elicitation/create" {
-				answers[i] = withDefaults(list[i].params, answers[i])
-			}
-		}
-		return answers, err
-	}
-	if rc.ask == nil {
-		return nil, &rpcError{code: codeMethod, message: list[0].method + ": nobody can be asked"}
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	answers := make([]json.RawMessage, len(list))
-	var wg sync.WaitGroup
-	for i, q := range list {
-		wg.Go(func() { // ends with the answer or ctx
-			var err error
-			if answers[i], err = answerOf(ctx, rc, q.method, q.params); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	wg.Wait()
-	return answers, context.Cause(ctx)
 }
 
 // pause waits for d, or returns the cause of ctx's end.

@@ -145,9 +145,5 @@ func (s settings) place() string {
 	if s.Command != "" {
 		return s.Command
 	}
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		return "the server"
-	}
-	return u.Scheme + "://" + u.Host + u.EscapedPath()
+	return urlName(s.URL)
 }

@@ -59,11 +59,15 @@ func beConformanceClient(scenario, url string) int {
 		}
 	}
 	for _, c := range calls {
-		c.ask = func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-			if strings.Contains(string(params), "confirmed") {
-				return json.RawMessage(`{"action":"accept","content":{"confirmed":true}}`), nil
+		c.ask = func(_ context.Context, list []question) (all []json.RawMessage, err error) {
+			for _, q := range list {
+				answer := `{"action":"accept","content":{}}`
+				if strings.Contains(string(q.params), "confirmed") {
+					answer = `{"action":"accept","content":{"confirmed":true}}`
+				}
+				all = append(all, json.RawMessage(answer))
 			}
-			return json.RawMessage(`{"action":"accept","content":{}}`), nil
+			return all, nil
 		}
 		raw, err := r.call(ctx, c)
 		log.Info("called", "tool", c.name, "result", clip(string(raw), 200), "error", err)
