@@ -209,6 +209,11 @@ func (a *app) writeImport(o *importOffer) (string, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
+	release, err := holdFile("import", path)
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	text, err := readBounded(path, config.MaxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", usagef("import: %w", err)
@@ -217,7 +222,11 @@ func (a *app) writeImport(o *importOffer) (string, error) {
 		if bad, ok := errors.AsType[*host.PlaceError](host.CheckPlace(path)); ok {
 			return "", usagef("configuration %s: %w", path, bad)
 		}
-		if info, err := os.Stat(path); err == nil && othersMay(info) {
+		info, err := os.Stat(path)
+		if err == nil && info.Mode().Perm()&0o200 == 0 {
+			return "", usagef("import: %s is read-only, and nothing was written: chmod u+w, or name another file with --config", path)
+		}
+		if err == nil && othersMay(info) {
 			a.warn("%s had mode %04o, and has 0600 now: it may hold secrets", path, info.Mode().Perm())
 		}
 	}

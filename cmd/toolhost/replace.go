@@ -3,8 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"time"
 )
 
 // replaceFile puts a file in place in one step, with this mode. op is the command that does it.
@@ -26,4 +29,30 @@ func replaceFile(op, path string, text []byte, mode os.FileMode) error {
 		return fmt.Errorf("%s: %w", op, errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
+}
+
+// How long another one's hold on a file is waited for, and after how long it is taken for what a killed process left.
+const (
+	holdWait = 10 * time.Second
+	holdMost = time.Minute
+)
+
+// holdFile has one process at a time read a file and replace it, until release is called.
+func holdFile(op, path string) (release func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	name := filepath.Join(filepath.Dir(path), ".toolhost-"+op+"-"+filepath.Base(path)+".hold")
+	for end := time.Now().Add(holdWait); ; time.Sleep(10 * time.Millisecond) {
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err == nil {
+			return func() { _ = errors.Join(f.Close(), os.Remove(name)) }, nil // one that stays is old one day
+		}
+		if !errors.Is(err, fs.ErrExist) && runtime.GOOS != "windows" || time.Now().After(end) {
+			return nil, fmt.Errorf("%s: another %[1]s is writing %s, or it cannot be written: %w", op, path, err)
+		}
+		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > holdMost {
+			_ = os.Remove(name) // whoever is first
+		}
+	}
 }
