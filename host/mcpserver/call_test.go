@@ -38,12 +38,7 @@ func newBenchOn(t testing.TB, h *host.Host, change func(*Config)) *bench {
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return &bench{s.calls, t}
+	return &bench{newServer(t, cfg).calls, t}
 }
 
 // client is what a hand-made request is told and asked.

@@ -96,7 +96,7 @@ func (s *Server) serveGet(w *stream, r *http.Request, caller host.Caller) {
 		return
 	}
 	defer x.release()
-	s.stream(w, r, x.serve)
+	s.stream(w, r, x.transport.ServeHTTP) // it ends with the session
 }
 
 // sessionOf finds the session that a request names, or answers that there is none.
@@ -204,7 +204,9 @@ func (s *Server) postLegacy(w *stream, r *http.Request, caller host.Caller, msgs
 	}
 	var x *session
 	if r.Header.Get(sessionHeader) == "" && slices.ContainsFunc(msgs, func(m message) bool { return m.method == "initialize" }) {
-		if x = s.newSession(w, r, caller); x == nil {
+		var err error
+		if x, err = s.openSession(r.Context(), caller); err != nil {
+			s.full(w, err)
 			return
 		}
 		defer func() {
@@ -230,7 +232,7 @@ func (s *Server) postLegacy(w *stream, r *http.Request, caller host.Caller, msgs
 	if batch {
 		x.link.batch(idsOf(msgs))
 	}
-	s.stream(w, r, x.serve)
+	s.stream(w, r, x.transport.ServeHTTP) // it ends with the session
 }
 
 // legacyFault says what is wrong with a request as a whole.
@@ -276,16 +278,6 @@ func idsOf(msgs []message) (ids []jsonrpc.ID) {
 		}
 	}
 	return ids
-}
-
-// newSession opens a session, or answers why there is none.
-func (s *Server) newSession(w http.ResponseWriter, r *http.Request, caller host.Caller) *session {
-	x, err := s.openSession(r.Context(), caller)
-	if err != nil {
-		s.full(w, err)
-		return nil
-	}
-	return x
 }
 
 // full answers that no more clients can be served now.

@@ -33,10 +33,10 @@ func servePlugin(kind string) {
 		pluginsdk.ServeFunc(func(_ context.Context, r *pluginsdk.Registry) error {
 			r.Dynamic()
 			tools := []pluginsdk.Definition{}
-			grow := testTool("grow", func(_ context.Context, _ *pluginsdk.Call, in struct {
+			grow := tool("grow", func(_ context.Context, _ *pluginsdk.Call, in struct {
 				Name string `json:"name"`
 			}) (string, error) {
-				tools = append(tools, testTool(in.Name, func(context.Context, *pluginsdk.Call, struct{}) (string, error) { return in.Name, nil }))
+				tools = append(tools, tool(in.Name, func(context.Context, *pluginsdk.Call, struct{}) (string, error) { return in.Name, nil }))
 				return "grown", r.Set(tools...)
 			})
 			tools = append(tools, grow)
@@ -47,30 +47,26 @@ func servePlugin(kind string) {
 	}
 }
 
-func testTool[In, Out any](id string, f func(context.Context, *pluginsdk.Call, In) (Out, error)) pluginsdk.Tool[In, Out] {
-	return pluginsdk.Tool[In, Out]{ID: id, Description: "test tool " + id, Execute: f}
-}
-
 type echoed struct {
 	Text string `json:"text"`
 }
 
 func wireTools() []pluginsdk.Definition {
 	return []pluginsdk.Definition{
-		testTool("echo", func(_ context.Context, _ *pluginsdk.Call, in echoed) (echoed, error) { return in, nil }),
-		testTool("same", func(_ context.Context, _ *pluginsdk.Call, in json.RawMessage) (json.RawMessage, error) {
+		tool("echo", func(_ context.Context, _ *pluginsdk.Call, in echoed) (echoed, error) { return in, nil }),
+		tool("same", func(_ context.Context, _ *pluginsdk.Call, in json.RawMessage) (json.RawMessage, error) {
 			return in, nil
 		}),
-		testTool("fail", func(context.Context, *pluginsdk.Call, struct{}) (string, error) {
+		tool("fail", func(context.Context, *pluginsdk.Call, struct{}) (string, error) {
 			return "", errors.New("no luck")
 		}),
-		testTool("big", func(_ context.Context, _ *pluginsdk.Call, in struct {
+		tool("big", func(_ context.Context, _ *pluginsdk.Call, in struct {
 			Bytes int `json:"bytes"`
 		}) (string, error) {
 			return strings.Repeat("x", in.Bytes), nil
 		}),
 		// wait says on a socket that it runs, and when it is cancelled.
-		testTool("wait", func(ctx context.Context, _ *pluginsdk.Call, in struct {
+		tool("wait", func(ctx context.Context, _ *pluginsdk.Call, in struct {
 			Socket string `json:"socket"`
 		}) (string, error) {
 			c, err := net.Dial("unix", in.Socket)
@@ -83,7 +79,7 @@ func wireTools() []pluginsdk.Definition {
 			fmt.Fprintln(c, "cancelled")
 			return "", ctx.Err()
 		}),
-		testTool("steps", func(_ context.Context, c *pluginsdk.Call, in struct {
+		tool("steps", func(_ context.Context, c *pluginsdk.Call, in struct {
 			N int `json:"n"`
 		}) (string, error) {
 			for i := range in.N {
@@ -93,7 +89,7 @@ func wireTools() []pluginsdk.Definition {
 			}
 			return "done", nil
 		}),
-		testTool("ask", func(ctx context.Context, c *pluginsdk.Call, in struct {
+		tool("ask", func(ctx context.Context, c *pluginsdk.Call, in struct {
 			Message string `json:"message"`
 		}) (string, error) {
 			a, err := c.Elicit(ctx, pluginsdk.Question{Message: in.Message, Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`)})

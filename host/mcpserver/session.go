@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
@@ -16,10 +15,10 @@ import (
 	"github.com/toolhost/toolhost/host"
 )
 
-// errFull is the error of open when there are as many sessions as may be.
+// errFull is the error of openSession when there are as many sessions as may be.
 var errFull = errors.New("there are as many sessions as may be")
 
-// errClosed is the error of open when the server is closed.
+// errClosed is the error of openSession when the server is closed.
 var errClosed = errors.New("the server is closed")
 
 // sessions are the HTTP sessions of legacy clients, and how many streams modern ones listen on.
@@ -44,7 +43,7 @@ type session struct {
 	idle  time.Duration
 }
 
-// open makes a session for a caller. Its error is errFull or errClosed, or that of the SDK.
+// openSession makes a session for a caller. Its error is errFull or errClosed, or that of the SDK.
 func (s *Server) openSession(ctx context.Context, caller host.Caller) (*session, error) {
 	id := rand.Text()
 	sum := sha256.Sum256([]byte(id))
@@ -94,7 +93,7 @@ func (s *Server) endSession(x *session) {
 	x.link.hangup()
 }
 
-// find returns the session with an id, if it is the caller's: that of another one is unknown (T34). Its idle time stands still until
+// findSession returns the session with an id, if it is the caller's: that of another one is unknown (T34). Its idle time stands still until
 // release.
 func (s *Server) findSession(id string, caller host.Caller) *session {
 	s.sessions.mu.Lock()
@@ -120,9 +119,6 @@ func (x *session) release() {
 		x.timer.Reset(x.idle)
 	}
 }
-
-// serve hands a request of the session to the SDK. The response ends with the session.
-func (x *session) serve(w http.ResponseWriter, r *http.Request) { x.transport.ServeHTTP(w, r) }
 
 // add takes a session in.
 func (t *sessions) add(x *session, most int) error {
