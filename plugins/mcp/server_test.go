@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 	"testing"
 )
 
@@ -57,8 +58,8 @@ func serveTest(how string) {
 		}
 		s.handle(m.ID, m.Method, m.Params, append(m.Result, m.Error...))
 	}
-	if s.is("stubborn") {
-		select {}
+	for s.is("stubborn") {
+		time.Sleep(time.Hour) // a goroutine that waits for nothing would be a deadlock, which ends the process
 	}
 }
 
