@@ -153,9 +153,14 @@ func (s *Server) receiveList(ctx context.Context, req *mcp.ListToolsRequest) (mc
 	e := eraOfRequest(req)
 	list := s.listing(l.caller)
 	s.told(l.caller, list)
-	m := rawjson.Object{{"tools", list.json[e]}}
+	return s.finishList("tools", list.json[e], e), nil
+}
+
+// finishList is the result of a list that is all on one page.
+func (s *Server) finishList(name string, list json.RawMessage, e project.Era) *rawResult {
+	m := rawjson.Object{{name, list}}
 	if e == project.Modern {
 		m = append(m, rawjson.Member{"ttlMs", rawjson.Encode(listTTL)}, rawjson.Member{"cacheScope", rawjson.Quote("private")})
 	}
-	return s.finish(m.Raw(), e), nil
+	return s.finish(m.Raw(), e)
 }
