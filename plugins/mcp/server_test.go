@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 	"testing"
+	"time"
 )
 
 // testServer is a hostile MCP server. How says what it does before it is asked for tools; the tools have an evil each.

@@ -1,8 +1,9 @@
 // What every client is put through. A client file gives connect(target, answer) and returns an object with
 //   list() -> names, call(name, args, {signal, onprogress}) -> result, close()
 // and lacks(target), step by step, what the client cannot do. Each step prints one line: name, ok or FAILED or -, detail.
-import { readFile, watch } from 'node:fs/promises'
-import { existsSync } from 'node:fs'
+import { once } from 'node:events'
+import { watch } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 const target = JSON.parse(process.argv[2])
@@ -89,15 +90,21 @@ async function failure(call) {
   return JSON.stringify(result)
 }
 
-// file waits until the tool wrote a file.
+// file waits until the tool wrote a file. It watches before it looks, so that nothing is missed in between.
 async function file(name) {
-  const path = join(target.dir, name)
-  const stop = AbortSignal.timeout(20000)
-  const changes = watch(target.dir, { signal: stop })
-  const text = async () => (existsSync(path) ? (await readFile(path, 'utf8')) : '')
-  let got = await text()
-  if (got) return got
-  for await (const _ of changes) if ((got = await text())) return got
+  const changes = watch(target.dir)
+  const patience = AbortSignal.timeout(20000)
+  try {
+    for (;;) {
+      const change = once(changes, 'change', { signal: patience })
+      change.catch(() => {}) // the file may be there already
+      const text = await readFile(join(target.dir, name), 'utf8').catch(() => '')
+      if (text) return text
+      await change
+    }
+  } finally {
+    changes.close()
+  }
 }
 
 function must(ok, text) {
