@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -24,11 +25,28 @@ type serverInfo struct {
 }
 
 func newServerInfo(s config.Server) serverInfo {
-	out := serverInfo{Cwd: s.Cwd, Env: slices.Sorted(maps.Keys(s.Env)), URL: s.URL, Headers: slices.Sorted(maps.Keys(s.Headers)), Era: s.Era}
+	out := serverInfo{Cwd: s.Cwd, Env: slices.Sorted(maps.Keys(s.Env)), URL: shownURL(s.URL), Headers: slices.Sorted(maps.Keys(s.Headers)), Era: s.Era}
 	if s.Command != "" {
 		out.Command = append([]string{s.Command}, s.Args...)
 	}
 	return out
+}
+
+// shownURL is a URL without what may be a secret in it: its user, and the values of its query (T52).
+func shownURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text // it is refused where it is used
+	}
+	if u.User != nil {
+		u.User = url.User("***")
+	}
+	query := u.Query()
+	for name := range query {
+		query[name] = []string{"***"}
+	}
+	u.RawQuery = query.Encode()
+	return strings.ReplaceAll(u.String(), "%2A%2A%2A", "***")
 }
 
 // String is the command line or the URL, on one line.
