@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/toolhost/toolhost/proto/inherit"
 	"github.com/toolhost/toolhost/proto/loopback"
 	"github.com/toolhost/toolhost/proto/wire"
 )
@@ -32,24 +33,49 @@ func listenHost(lifeline io.Reader) (*hostListener, error) {
 	}
 }
 
-// inheritedListener takes a descriptor. Children of the plugin do not inherit it.
+// inheritedListener takes the host's descriptors: one for each way, or one for both from a host that offers no more.
+// Children of the plugin do not inherit them.
 func inheritedListener(value string) (*hostListener, error) {
-	fd, err := strconv.Atoi(value)
-	if err != nil || fd < 3 {
-		return nil, fmt.Errorf("%s: %q is no descriptor", wire.EnvConn, cut(value, maxPanicHead))
-	}
-	f := os.NewFile(uintptr(fd), "host")
-	if f == nil {
-		return nil, fmt.Errorf("%s: descriptor %d is not open", wire.EnvConn, fd)
-	}
-	defer f.Close()              // FileConn's copy is closed on exec
-	conn, err := net.FileConn(f) // not on Windows, where hosts ask for loopback
+	in, err := descriptor(wire.EnvConn, value)
 	if err != nil {
-		return nil, fmt.Errorf("%s: descriptor %d: %w", wire.EnvConn, fd, err)
+		return nil, err
+	}
+	address := "inherited" // it only has to look like one
+	var conn net.Conn
+	if value, ok := os.LookupEnv(wire.EnvConnOut); ok {
+		out, err := descriptor(wire.EnvConnOut, value)
+		if err != nil {
+			return nil, err
+		}
+		address = wire.OneWay
+		if conn, err = inherit.Open(in, out); err != nil {
+			return nil, fmt.Errorf("%s, %s: %w", wire.EnvConn, wire.EnvConnOut, err)
+		}
+	} else if conn, err = inheritedConn(in); err != nil {
+		return nil, fmt.Errorf("%s: descriptor %d: %w", wire.EnvConn, in, err)
 	}
 	l := &oneConn{addr: conn.LocalAddr(), next: make(chan net.Conn, 1), closed: make(chan struct{})}
 	l.next <- conn
-	return newHostListener(l, "unix", "inherited"), nil // the address only has to look like one
+	return newHostListener(l, "unix", address), nil
+}
+
+// descriptor reads the number of one.
+func descriptor(variable, value string) (int, error) {
+	fd, err := strconv.Atoi(value)
+	if err != nil || fd < 3 {
+		return 0, fmt.Errorf("%s: %q is no descriptor", variable, cut(value, maxPanicHead))
+	}
+	return fd, nil
+}
+
+// inheritedConn is the connection over one descriptor.
+func inheritedConn(fd int) (net.Conn, error) {
+	f := os.NewFile(uintptr(fd), "host")
+	if f == nil {
+		return nil, os.ErrClosed
+	}
+	defer f.Close()        // FileConn's copy is closed on exec
+	return net.FileConn(f) // not on Windows, where hosts ask for loopback
 }
 
 // loopbackListener listens for the host, which alone has what the lifeline's first line speaks of.

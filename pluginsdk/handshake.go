@@ -51,7 +51,7 @@ func handshake(network, address string) string {
 
 // hostVariables are the host's words to this process, which children must not inherit (S4).
 func hostVariables() []string {
-	keys := []string{wire.CookieKey, wire.EnvConn}
+	keys := []string{wire.CookieKey, wire.EnvConn, wire.EnvConnOut}
 	for _, pair := range os.Environ() {
 		if key, _, _ := strings.Cut(pair, "="); strings.HasPrefix(key, "PLUGIN_") {
 			keys = append(keys, key)

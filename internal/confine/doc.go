@@ -3,7 +3,7 @@
 // where a setting is wanted that a fork alone cannot give.
 //
 // A plugin waits for it, so it starts fast: it imports nothing that takes time to initialise. [Settings]
-// travel as arguments, and descriptors 0 to 3 pass through untouched. What the machine cannot give goes to
+// travel as arguments, and descriptors 0 to 4 pass through untouched. What the machine cannot give goes to
 // a descriptor of its own as a [Report]; that descriptor closes when the program is executed, so that the
 // program can neither read nor forge it.
 //

@@ -13,8 +13,10 @@
 //   - stderr: the plugin's words. The host keeps and logs them.
 //   - descriptor [ConnFD], which [EnvConn] names: one end of a socket pair, the
 //     only connection on which the plugin serves gRPC. A plugin listens nowhere,
-//     so that no stranger can call it: the network in its handshake is unix, and
-//     the host uses the address for nothing.
+//     so that no stranger can call it: the network in its handshake is unix.
+//   - descriptor [ConnOutFD], which [EnvConnOut] names: one end of another socket pair, to which the plugin may write in place
+//     of the first one. It then says so by the address [OneWay] in its handshake; any other address is used for nothing, and
+//     the first descriptor carries both ways. Two one-way sockets take fewer wake-ups; see package inherit.
 //
 // Where a process cannot inherit a connection, on Windows, [EnvConn] is [ConnLoopback]: the
 // lifeline begins with one line, and the plugin serves one TLS connection on
@@ -45,6 +47,12 @@ const (
 	ConnLoopback = "loopback"
 	// ConnFD is the descriptor that the host uses for it.
 	ConnFD = 3
+	// EnvConnOut names the descriptor that the plugin may write to, in decimal.
+	EnvConnOut = "TOOLHOST_PLUGIN_CONN_OUT"
+	// ConnOutFD is the descriptor that the host uses for it.
+	ConnOutFD = 4
+	// OneWay is the address in the handshake of a plugin that writes to EnvConnOut's descriptor.
+	OneWay = "one-way"
 
 	// PluginName is the key of the gRPC plugin in go-plugin's plugin set.
 	PluginName = "tools"

@@ -16,7 +16,7 @@ func Attach(ctx context.Context, dial func(context.Context) (net.Conn, error), m
 	if err != nil {
 		return nil, &StartError{Path: "attached plugin", Cause: CauseConnect, Err: err}
 	}
-	p := &Process{link: newLink(conn), gone: make(chan struct{}), done: make(chan struct{})}
+	p := &Process{link: newLink(conn, nil), gone: make(chan struct{}), done: make(chan struct{})}
 	cc, err := p.link.connect(ctx, messageLimit(maxMessage))
 	if cc == nil {
 		p.link.close()

@@ -51,7 +51,7 @@ func TestAttach(t *testing.T) {
 func TestLink_DialsOnce(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
-	l := newLink(ours)
+	l := newLink(ours, nil)
 	conn, err := l.dial()
 	if err != nil {
 		t.Fatal(err)

@@ -110,10 +110,12 @@ func (a *attempt) negotiate() error {
 
 // connect makes the connection. It may return nil and no error if the context ended.
 func (a *attempt) connect() (*grpc.ClientConn, error) {
+	join := func() error { return a.p.link.take(a.address) }
 	if a.loop != nil {
-		if err := a.p.link.reach(a.ctx, a.loop, a.address); err != nil || a.ctx.Err() != nil {
-			return nil, err
-		}
+		join = func() error { return a.p.link.reach(a.ctx, a.loop, a.address) }
+	}
+	if err := join(); err != nil || a.ctx.Err() != nil {
+		return nil, err
 	}
 	return a.p.link.connect(a.ctx, a.spec.MaxMessage)
 }

@@ -11,7 +11,9 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/toolhost/toolhost/proto/inherit"
 	"github.com/toolhost/toolhost/proto/loopback"
+	"github.com/toolhost/toolhost/proto/wire"
 )
 
 // Flow-control windows of the connection. They are fixed: gRPC's estimator would
@@ -27,13 +29,35 @@ type link struct {
 	over chan struct{} // closed when the connection was closed, by whichever side
 
 	mu     sync.Mutex
-	conn   net.Conn // nil until reach, over loopback
+	conn   net.Conn      // nil until reach or take
+	ends   *inherit.Ends // become conn; nil over loopback
 	dialed bool
 	closed bool
 }
 
-// newLink returns a link over conn, which it closes. If conn is nil, reach makes one.
-func newLink(conn net.Conn) *link { return &link{conn: conn, over: make(chan struct{})} }
+// newLink returns a link over conn, which it closes. If conn is nil, take makes one of ends, or reach.
+func newLink(conn net.Conn, ends *inherit.Ends) *link {
+	return &link{conn: conn, ends: ends, over: make(chan struct{})}
+}
+
+// take makes the connection of what the child has inherited: the address that it announced says how it uses it.
+func (l *link) take(address string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed { // connect says so
+		return nil
+	}
+	var err error
+	if address == wire.OneWay {
+		l.conn, err = l.ends.OneWay()
+	} else {
+		l.conn, err = l.ends.TwoWay()
+	}
+	if err != nil {
+		return &failure{cause: CauseSystem, err: err}
+	}
+	return nil
+}
 
 // reach connects to the address that the plugin announced. The end of the link, such
 // as that of the process, ends the attempt. The error is a *failure, or nil if ctx ended.
@@ -123,6 +147,7 @@ func (l *link) close() {
 	if l.conn != nil {
 		l.conn.Close()
 	}
+	l.ends.Close()
 	close(l.over)
 }
 

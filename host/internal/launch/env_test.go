@@ -124,7 +124,7 @@ func TestS6_Descriptors(t *testing.T) {
 			sockets++
 		}
 	}
-	if pipes != 3 || sockets != 1 {
+	if pipes != 3 || sockets != 2 {
 		t.Errorf("%d pipes and %d sockets in\n%s", pipes, sockets, list)
 	}
 }

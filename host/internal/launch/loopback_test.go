@@ -136,7 +136,7 @@ func TestS6_LifelineIsFirst(t *testing.T) {
 	defer pipes.closeChild()
 	pipes.lifeline.Close()
 	line, err := io.ReadAll(pipes.child()[0])
-	if err != nil || string(line) != string(pipes.loop.Line()) || len(pipes.child()) != 3 || pipes.conn != nil {
+	if err != nil || string(line) != string(pipes.loop.Line()) || len(pipes.child()) != 3 || pipes.ends != nil {
 		t.Errorf("%d bytes of lifeline, %d descriptors, %v", len(line), len(pipes.child()), err)
 	}
 }

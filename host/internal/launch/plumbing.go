@@ -1,9 +1,9 @@
 package launch
 
 import (
-	"net"
 	"os"
 
+	"github.com/toolhost/toolhost/proto/inherit"
 	"github.com/toolhost/toolhost/proto/loopback"
 	"github.com/toolhost/toolhost/proto/wire"
 )
@@ -12,9 +12,10 @@ import (
 type plumbing struct {
 	lifeline       *os.File         // the host's end of stdin: nothing but loop's line is written to it
 	stdout, stderr *os.File         // the host's ends
-	conn           net.Conn         // the host's end of the connection; nil with loop
+	ends           *inherit.Ends    // become the connection; nil with loop
 	loop           *loopback.Dialer // makes the connection; nil where it is inherited
 	connEnv        string           // the descriptor's number in the child, or wire.ConnLoopback
+	connOutEnv     string           // that of the one it may write to; empty with loop
 	files          []*os.File
 }
 
@@ -39,7 +40,7 @@ func newPlumbing(overLoopback bool) (*plumbing, error) {
 		}
 		*end, p.files = r, append(p.files, w)
 	}
-	join := p.pair
+	join := p.offer
 	if overLoopback {
 		join = p.invite
 	}
@@ -79,7 +80,5 @@ func (p *plumbing) closeHost() {
 			f.Close()
 		}
 	}
-	if p.conn != nil {
-		p.conn.Close()
-	}
+	p.ends.Close()
 }

@@ -138,7 +138,7 @@ func newProcess(l *Launcher, spec Spec, child child, pipes *plumbing, host greet
 		sandbox:   spec.Sandbox,
 		group:     child.group,
 		helper:    child.report,
-		link:      newLink(pipes.conn),
+		link:      newLink(nil, pipes.ends),
 		told:      make(chan struct{}),
 		gone:      make(chan struct{}),
 		done:      make(chan struct{}),

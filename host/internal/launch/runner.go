@@ -122,4 +122,10 @@ func (a *attempt) gone(why string, atEnd bool) {
 }
 
 // env are the variables that tell the plugin of its descriptors.
-func (p *plumbing) env() []string { return []string{wire.EnvConn + "=" + p.connEnv} }
+func (p *plumbing) env() []string {
+	env := []string{wire.EnvConn + "=" + p.connEnv}
+	if p.connOutEnv != "" {
+		env = append(env, wire.EnvConnOut+"="+p.connOutEnv)
+	}
+	return env
+}

@@ -13,7 +13,7 @@ import (
 )
 
 // reportFD is the helper's descriptor for its report: the first after those that a plugin has.
-const reportFD = 4
+const reportFD = 5
 
 // hidesByThread reports whether directories are hidden by a thread of the host's, in a mount namespace that
 // only root may make; else by the helper.

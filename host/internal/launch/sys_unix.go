@@ -3,7 +3,6 @@
 package launch
 
 import (
-	"net"
 	"os"
 	"strconv"
 	"syscall"
@@ -11,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/proto/inherit"
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
@@ -26,24 +26,16 @@ func lifelinePipe() (r, w *os.File, err error) { return os.Pipe() }
 
 func outputPipe() (r, w *os.File, err error) { return os.Pipe() }
 
-// pair makes the connection: one end for the host, one for the child.
-func (p *plumbing) pair() error {
-	syscall.ForkLock.RLock()
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err == nil {
-		syscall.CloseOnExec(fds[0])
-		syscall.CloseOnExec(fds[1])
-	}
-	syscall.ForkLock.RUnlock()
+// offer makes the connection: the host's ends, and the child's.
+func (p *plumbing) offer() error {
+	ends, files, err := inherit.Offer()
 	if err != nil {
-		return os.NewSyscallError("socketpair", err)
+		return err
 	}
-	ours := os.NewFile(uintptr(fds[0]), "plugin connection")
-	p.files = append(p.files, os.NewFile(uintptr(fds[1]), "plugin connection"))
+	p.ends, p.files = ends, append(p.files, files...)
 	p.connEnv = strconv.Itoa(wire.ConnFD)
-	p.conn, err = net.FileConn(ours) // a copy
-	ours.Close()
-	return err
+	p.connOutEnv = strconv.Itoa(wire.ConnOutFD)
+	return nil
 }
 
 // attr is what every fork has.

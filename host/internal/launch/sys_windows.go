@@ -19,7 +19,7 @@ const (
 	errExecFormat = windows.ERROR_BAD_EXE_FORMAT
 )
 
-func (p *plumbing) pair() error { return errors.ErrUnsupported }
+func (p *plumbing) offer() error { return errors.ErrUnsupported }
 
 func terminate(*os.Process) {} // the lifeline's end is the request to end
 

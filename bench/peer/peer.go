@@ -1,0 +1,38 @@
+// Package peer has the ways to call the weather tool that are compared: each a client in this process, or a process that makes calls
+// on command, and a server in a process of its own.
+package peer
+
+import (
+	"os"
+	"time"
+
+	"github.com/toolhost/toolhost/bench/measure"
+)
+
+// Peer is one way to call the tool.
+type Peer interface {
+	// Load makes calls for a while, so many at once.
+	Load(inFlight int, d time.Duration) (measure.Sample, error)
+	Close()
+}
+
+// Kind is a peer that can be started.
+type Kind struct {
+	Name  string
+	Start func() (Peer, error)
+}
+
+// local is a peer whose client is in this process.
+type local struct {
+	call func() error
+	end  func()
+}
+
+// load counts what the server costs, too: it is this process's child.
+func (p *local) Load(inFlight int, d time.Duration) (measure.Sample, error) {
+	before := measure.CPU(os.Getpid())
+	times, err := measure.Load(inFlight, d, p.call)
+	return times.Sample(measure.CPU(os.Getpid()) - before), err
+}
+
+func (p *local) Close() { p.end() }
