@@ -129,12 +129,20 @@ generate: $(TOOLS)/stamp ## Write the Go code of the .proto files
 image: $(TOOLS)/stamp ## Renew the image that buf breaking compares with; see CONTRIBUTING.md first
 	$(TOOLS)/buf build --exclude-source-info -o $(IMAGE)
 
-bench: build ## Run the benchmarks, which are a module of their own
-	go -C bench build -trimpath -o ../bin/bench/bareplugin ./bareplugin
-	go -C bench build -trimpath -o ../bin/bench/markplugin ./markplugin
-	@status=0; for b in start recover list; do \
-		echo "go -C bench run ./cmd/$$b"; go -C bench run ./cmd/$$b || status=1; \
-	done; exit $$status
+bench: build bench/node/node_modules/.stamp bin/bench/.stamp ## Measure toolhost beside its peers (Linux; needs npm); QUICK=1 in two minutes, ONLY=WORD one group
+	go -C bench build -trimpath -o ../bin/bench/bench ./cmd/bench
+	cd bench && ../bin/bench/bench $(if $(QUICK),-quick) $(if $(ONLY),-only '$(ONLY)')
+
+bench/node/node_modules/.stamp: bench/node/package-lock.json
+	npm --prefix bench/node ci --ignore-scripts --no-audit --no-fund --prefer-offline
+	@touch $@
+
+# What is measured is built anew each time; Go knows what has changed.
+.PHONY: bin/bench/.stamp
+bin/bench/.stamp:
+	@mkdir -p bin/bench
+	go -C bench build -trimpath -o ../bin/bench/toolplugin-weather ./servers/weather
+	go -C bench build -trimpath -o ../bin/bench/ ./bareplugin ./markplugin ./servers/gosdk ./servers/mcpgo
 
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	@list=$$(go test -list '^Fuzz' ./...) || exit 1; echo "$$list" \

@@ -4,7 +4,10 @@ package bare
 
 import (
 	"context"
+	"os/exec"
+	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -55,3 +58,37 @@ func (c *Client) Call(ctx context.Context, in []byte) ([]byte, error) {
 	err := c.conn.Invoke(ctx, method, wrapperspb.Bytes(in), out)
 	return out.GetValue(), err
 }
+
+// Limit is the deadline of every call.
+const Limit = time.Minute
+
+// Running is a bare plugin that runs.
+type Running struct {
+	*Client
+	plugin *plugin.Client
+}
+
+// Start starts the plugin at path.
+func Start(path string) (*Running, error) {
+	c := plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig:  Handshake,
+		Plugins:          plugin.PluginSet{Name: &Plugin{}},
+		Cmd:              exec.Command(path),
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		Logger:           hclog.NewNullLogger(),
+	})
+	rpc, err := c.Client()
+	if err != nil {
+		c.Kill()
+		return nil, err
+	}
+	raw, err := rpc.Dispense(Name)
+	if err != nil {
+		c.Kill()
+		return nil, err
+	}
+	return &Running{raw.(*Client), c}, nil
+}
+
+// Close ends the plugin.
+func (r *Running) Close() { r.plugin.Kill() }

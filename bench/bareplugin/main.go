@@ -5,12 +5,13 @@ import (
 	"github.com/hashicorp/go-plugin"
 
 	"github.com/toolhost/toolhost/bench/bare"
+	"github.com/toolhost/toolhost/bench/weather"
 )
 
 func main() {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: bare.Handshake,
-		Plugins:         plugin.PluginSet{bare.Name: &bare.Plugin{Answer: func(in []byte) ([]byte, error) { return in, nil }}},
+		Plugins:         plugin.PluginSet{bare.Name: &bare.Plugin{Answer: weather.ForecastJSON}},
 		GRPCServer:      plugin.DefaultGRPCServer,
 	})
 }
