@@ -186,6 +186,7 @@ func (p *wirePlugin) Describe(ctx context.Context, _ *pb.DescribeRequest) (*pb.D
 			}
 		}
 		<-ctx.Done()
+		return nil, ctx.Err() // a manifest could be just in time
 	case "spy":
 		return p.spy()
 	case "describe fails":
