@@ -92,3 +92,6 @@ func Start(path string) (*Running, error) {
 
 // Close ends the plugin.
 func (r *Running) Close() { r.plugin.Kill() }
+
+// PID is its process.
+func (r *Running) PID() int { return r.plugin.ReattachConfig().Pid }

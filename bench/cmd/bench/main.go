@@ -58,6 +58,10 @@ type group struct {
 
 var groups = []group{
 	{"calls", calls},
+	{"start", starts},
+	{"recover", recovery},
+	{"list", list},
+	{"memory", memory},
 }
 
 func run(o *options, only string) error {
