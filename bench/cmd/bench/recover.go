@@ -75,4 +75,3 @@ func pids(h *host.Host) []int {
 	}
 	return all
 }
-
