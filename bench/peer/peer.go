@@ -22,13 +22,24 @@ type Kind struct {
 	Start func() (Peer, error)
 }
 
+// Local is a kind whose client is in this process: start returns a function that makes one call, and one that ends it all.
+func Local(name string, start func() (call func() error, end func(), err error)) Kind {
+	return Kind{name, func() (Peer, error) {
+		call, end, err := start()
+		if err != nil {
+			return nil, err
+		}
+		return &local{call, end}, nil
+	}}
+}
+
 // local is a peer whose client is in this process.
 type local struct {
 	call func() error
 	end  func()
 }
 
-// load counts what the server costs, too: it is this process's child.
+// Load counts what the server costs, too: it is this process's child.
 func (p *local) Load(inFlight int, d time.Duration) (measure.Sample, error) {
 	before := measure.CPU(os.Getpid())
 	times, err := measure.Load(inFlight, d, p.call)

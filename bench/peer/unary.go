@@ -13,33 +13,38 @@ import (
 // Unary is a go-plugin plugin with one unary gRPC method, whose host validates input and output with jsonschema. Each call has a
 // deadline. path is the plugin's binary.
 func Unary(path string) Kind {
-	return Kind{"go-plugin, unary gRPC", func() (Peer, error) {
-		in, err := compile(weather.InSchema)
-		if err != nil {
-			return nil, err
-		}
-		out, err := compile(weather.OutSchema)
-		if err != nil {
-			return nil, err
-		}
+	return Local("go-plugin, unary gRPC", func() (func() error, func(), error) {
 		p, err := bare.Start(path)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		input := []byte(weather.Input)
-		return &local{func() error {
-			if err := check(in, input); err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), bare.Limit)
-			defer cancel()
-			output, err := p.Call(ctx, input)
-			if err != nil {
-				return err
-			}
-			return check(out, output)
-		}, p.Close}, nil
-	}}
+		call, err := Checked(weather.InSchema, weather.OutSchema, weather.Input, p.Call)
+		return call, p.Close, err
+	})
+}
+
+// Checked makes a call of a bare plugin's method one whose input and output are validated, and that has a deadline.
+func Checked(inSchema, outSchema, input string, method func(context.Context, []byte) ([]byte, error)) (func() error, error) {
+	in, err := compile(inSchema)
+	if err != nil {
+		return nil, err
+	}
+	out, err := compile(outSchema)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		if err := check(in, []byte(input)); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), bare.Limit)
+		defer cancel()
+		output, err := method(ctx, []byte(input))
+		if err != nil {
+			return err
+		}
+		return check(out, output)
+	}, nil
 }
 
 func compile(text string) (*jsonschema.Schema, error) {

@@ -58,6 +58,7 @@ type group struct {
 
 var groups = []group{
 	{"calls", calls},
+	{"deltas", deltas},
 	{"start", starts},
 	{"recover", recovery},
 	{"list", list},
