@@ -143,7 +143,7 @@ bin/bench/.stamp:
 	@mkdir -p bin/bench
 	go -C bench build -trimpath -o ../bin/bench/toolplugin-weather ./servers/weather
 	go -C bench build -trimpath -o ../bin/bench/toolplugin-wire ./servers/wire
-	go -C bench build -trimpath -o ../bin/bench/ ./bareplugin ./markplugin ./servers/gosdk ./servers/mcpgo ./servers/pong
+	go -C bench build -trimpath -o ../bin/bench/ ./bareplugin ./barecall ./markplugin ./servers/gosdk ./servers/mcpgo ./servers/pong
 
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	@list=$$(go test -list '^Fuzz' ./...) || exit 1; echo "$$list" \

@@ -63,6 +63,9 @@ var groups = []group{
 	{"recover", recovery},
 	{"list", list},
 	{"memory", memory},
+	{"process", wholeProcess},
+	{"mcp", mcpCalls},
+	{"function", inProcess},
 }
 
 func run(o *options, only string) error {
