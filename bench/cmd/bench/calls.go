@@ -34,15 +34,16 @@ func calls(o *options) ([]report.Row, error) {
 	for _, r := range all {
 		kinds = append(kinds, r.Kind)
 	}
-	got, err := takeTurns(kinds, o.pick(9, 3), time.Duration(o.pick(400, 150))*time.Millisecond)
+	got, err := takeTurns(kinds, inFlight, o.pick(9, 3), time.Duration(o.pick(400, 150))*time.Millisecond)
 	if err != nil {
 		return nil, err
 	}
 	return callRows(all, got), nil
 }
 
-// takeTurns loads every peer in turn, so many rounds after one to warm up. The result is by peer and then by calls in flight.
-func takeTurns(kinds []peer.Kind, rounds int, d time.Duration) (map[string]map[int]measure.Sample, error) {
+// takeTurns loads every peer in turn with these numbers of calls in flight, so many rounds after one to warm up. The result is by peer
+// and then by calls in flight.
+func takeTurns(kinds []peer.Kind, inFlight []int, rounds int, d time.Duration) (map[string]map[int]measure.Sample, error) {
 	var peers []peer.Peer
 	defer func() {
 		for _, p := range peers {

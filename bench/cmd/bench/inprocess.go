@@ -10,7 +10,7 @@ import (
 // inProcess compares the call with what it costs to have no plugin at all: the tool as a function, input and output validated.
 func inProcess(o *options) ([]report.Row, error) {
 	ours, other := peer.Toolhost(o.program("toolplugin-weather"), o.state), peer.InProcess()
-	got, err := takeTurns([]peer.Kind{ours, other}, o.pick(9, 3), time.Duration(o.pick(300, 100))*time.Millisecond)
+	got, err := takeTurns([]peer.Kind{ours, other}, inFlight, o.pick(9, 3), time.Duration(o.pick(300, 100))*time.Millisecond)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,10 @@ type group struct {
 
 var groups = []group{
 	{"calls", calls},
+	{"floor", floor},
 	{"deltas", deltas},
+	{"outputs", outputs},
+	{"beside", beside},
 	{"start", starts},
 	{"recover", recovery},
 	{"list", list},

@@ -27,7 +27,7 @@ func mcpCalls(o *options) ([]report.Row, error) {
 		{"stdio", peer.GoSDK("toolhost mcp", command...), peer.GoSDK("MCP Go SDK's server", o.program("gosdk"))},
 		{"HTTP", peer.GoSDKHTTP("toolhost mcp", append(command, "--http", "127.0.0.1:0")...), peer.GoSDKHTTP("MCP Go SDK's server", o.program("gosdk"), "-http", "127.0.0.1:0")},
 	} {
-		got, err := takeTurns([]peer.Kind{way.ours, way.other}, o.pick(9, 3), time.Duration(o.pick(300, 120))*time.Millisecond)
+		got, err := takeTurns([]peer.Kind{way.ours, way.other}, inFlight, o.pick(9, 3), time.Duration(o.pick(300, 120))*time.Millisecond)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", way.name, err)
 		}
