@@ -26,15 +26,14 @@ type Call struct {
 	open *pb.Open
 	tool *tool
 
-	ctx     context.Context         // ends with the call
-	cancel  context.CancelCauseFunc // of ctx
-	exec    context.Context         // ends when Execute returns
-	resumed *pb.Resume              // nil on a first run; written before Execute
-	input   any                     // *In; nil until the whole input is there
+	ctx     context.Context // ends with the call
+	exec    *execContext    // ends when Execute returns; nil before
+	resumed *pb.Resume      // nil on a first run; written before Execute
+	input   any             // *In; nil until the whole input is there
 
-	returned  bool          // run came to its end; false after runtime.Goexit
-	ended     atomic.Bool   // the call's goroutine is done
-	receiving chan struct{} // holds one token; whoever has it may call wire.Recv
+	returned  bool        // run came to its end; false after runtime.Goexit
+	ended     atomic.Bool // the call's goroutine is done
+	receiving token       // whoever has it may call wire.Recv
 
 	// Guarded by the token:
 	questions  uint32 // asked so far
@@ -139,12 +138,10 @@ func (c *Call) send(ctx context.Context, f *pb.Frame) error {
 
 // receive returns the host's next frame. One goroutine at a time may be in it; the others wait.
 func (c *Call) receive(ctx context.Context) (*pb.Frame, error) {
-	select {
-	case <-c.receiving:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if err := c.receiving.take(ctx); err != nil {
+		return nil, err
 	}
-	defer func() { c.receiving <- struct{}{} }()
+	defer c.receiving.giveBack()
 	return c.wire.Recv(ctx)
 }
 

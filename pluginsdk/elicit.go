@@ -161,12 +161,10 @@ func (c *Call) puts(kind pb.QuestionKind) bool {
 // ask owns the receiving token from the first question to the last answer. Questions that were given up take up places of the
 // call until they are answered.
 func (c *Call) ask(ctx context.Context, questions []*pb.Question, answers []Answer) error {
-	select {
-	case <-c.receiving:
-		defer func() { c.receiving <- struct{}{} }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := c.receiving.take(ctx); err != nil {
+		return err
 	}
+	defer c.receiving.giveBack()
 	for c.unanswered+len(questions) > maxQuestions {
 		if _, err := c.receiveAnswer(ctx); err != nil {
 			return err

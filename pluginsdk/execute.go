@@ -174,10 +174,9 @@ func (c *Call) execute(in any) (out any, err error) {
 		return nil, &failure{pb.FailureKind_FAILURE_KIND_BUSY, fmt.Errorf("%d calls are running, the most that this tool allows", c.tool.def.GetMaxConcurrency())}
 	}
 	defer c.tool.release() // before the outcome is sent: the host may open the next call at once
-	ctx, cancel := context.WithCancel(c.ctx)
-	defer cancel()
-	c.exec = ctx
-	err = guard("tool", func() (err error) { out, err = c.tool.execute(ctx, c, in); return err })
+	c.exec = &execContext{call: c.ctx}
+	defer c.exec.end()
+	err = guard("tool", func() (err error) { out, err = c.tool.execute(c.exec, c, in); return err })
 	return out, err
 }
 
@@ -314,7 +313,7 @@ func (c *Call) end() {
 		c.sendFailed(&failure{pb.FailureKind_FAILURE_KIND_PANIC, errors.New("panic in tool: its goroutine ended")}, nil)
 	}
 	c.ended.Store(true)
-	c.cancel(ErrCallEnded)
+	c.wire.EndContext(ErrCallEnded)
 	c.wire.Close()
 	c.conn.server.work.done()
 }

@@ -134,9 +134,12 @@ func (s *server) Session(stream grpc.BidiStreamingServer[pb.SessionRequest, pb.S
 		Side: session.Plugin, OnHello: c.hello, OnOpen: c.openCall,
 	})
 	close(c.ready)
+	stop := context.AfterFunc(s.ctx, func() { c.sess.EndContexts(errStopping) })
+	defer stop()
 	s.track(c.sess, true)
 	defer s.track(c.sess, false)
 	defer c.detach()
+	defer c.workers.close()
 	<-c.sess.Done()
 	s.joins.Add(1)
 	// Ends when the stream has ended, which the return of this handler makes it do; joins waits for it.
@@ -178,6 +181,8 @@ type connection struct {
 	sess   *session.Session
 	ready  chan struct{} // closed when sess is set
 
+	workers workers
+
 	reg *Registry // set by hello, before any call is opened; nil if it was refused
 }
 
@@ -204,19 +209,15 @@ func (c *connection) detach() {
 	}
 }
 
-// openCall starts the goroutine of a call.
+// openCall starts a call.
 func (c *connection) openCall(w *session.Call, open *pb.Open) {
-	call := &Call{conn: c, wire: w, open: open, receiving: make(chan struct{}, 1)}
-	call.receiving <- struct{}{}
+	call := &Call{conn: c, wire: w, open: open, ctx: w.Context()}
 	if c.reg != nil {
 		call.tool = c.reg.lookup(open.GetTool())
 	}
-	call.ctx, call.cancel = context.WithCancelCause(w.Context())
-	stop := context.AfterFunc(c.server.ctx, func() { call.cancel(errStopping) })
+	if c.server.ctx.Err() != nil { // Session may have told the calls already
+		w.EndContext(errStopping)
+	}
 	c.server.work.add()
-	// Ends when the author's code has returned and the outcome is sent; server.work joins it.
-	go func() {
-		defer stop()
-		call.run()
-	}()
+	c.workers.run(call)
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"time"
 
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
@@ -28,16 +27,14 @@ type Call struct {
 	half    []byte        // the beginning of a rune, held back
 	lastLog uint64        // the newest record of this call
 
-	in       fifo[received]
-	peer     int // what the peer may still send
-	taken    int // taken by Recv and not returned yet
-	newest   uint64
-	lost     error // what the peer did that lost a frame
-	wake     chan struct{}
-	join     joiner
-	deadline time.Time
-	ctx      context.Context
-	stop     context.CancelCauseFunc
+	in     fifo[received]
+	peer   int // what the peer may still send
+	taken  int // taken by Recv and not returned yet
+	newest uint64
+	lost   error // what the peer did that lost a frame
+	wake   chan struct{}
+	join   joiner
+	ctx    *callContext // plugin side
 
 	// The first elements, so that a small call allocates no queue.
 	out0 [1]item
@@ -65,15 +62,19 @@ func (c *Call) ID() uint64 { return c.id }
 // Context is cancelled when the call is cancelled (cause *CancelError), its time
 // is over (cause *CancelError with TIMEOUT; Err is context.DeadlineExceeded), the
 // session ends (cause wraps ErrEnded), or the call is closed (cause ErrClosed).
-// It is one context, made at the first use; its deadline counts from receipt of
-// open. Plugin side.
+// It is one context; its deadline counts from receipt of open. Plugin side; nil on the host's.
 func (c *Call) Context() context.Context {
-	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
 	if c.ctx == nil {
-		c.makeContext()
+		return nil
 	}
 	return c.ctx
+}
+
+// EndContext ends the call's context with a cause of the plugin's own, if it has not ended. Nothing else changes.
+func (c *Call) EndContext(cause error) {
+	if c.ctx != nil {
+		c.ctx.end(context.Canceled, cause)
+	}
 }
 
 // Recv returns the call's next frame in order; it belongs to the caller. A write, delta_view,
@@ -141,7 +142,19 @@ func (c *Call) Close() {
 }
 
 func (s *Session) newCall(id uint64) *Call {
-	c := &Call{s: s, id: id, credit: s.lim.Window, peer: s.lim.Window}
+	var c *Call
+	if s.cfg.Side == Plugin {
+		both := &struct {
+			call Call
+			ctx  callContext
+		}{}
+		c = &both.call
+		c.ctx = &both.ctx
+		c.ctx.s = s
+	} else {
+		c = &Call{}
+	}
+	c.s, c.id, c.credit, c.peer = s, id, s.lim.Window, s.lim.Window
 	c.course.state = stNew
 	c.lane.call = c
 	c.lane.out.items = c.out0[:0]
@@ -201,7 +214,7 @@ func (c *Call) closePlugin() {
 func (c *Call) finish() {
 	c.over = true
 	c.in.reset()
-	c.endContext(ErrClosed)
+	c.EndContext(ErrClosed)
 	c.signal()
 }
 
@@ -216,7 +229,7 @@ func (c *Call) dropAll() {
 
 // sessionEnded wakes whoever waits on the call. What was received stays.
 func (c *Call) sessionEnded() {
-	c.endContext(c.s.err)
+	c.EndContext(c.s.err)
 	c.signal()
 }
 
@@ -269,27 +282,4 @@ func (c *Call) giveBack(cost int) {
 	w := &pb.Window{Bytes: uint64(c.taken)}
 	c.taken = 0
 	c.s.post(&pb.Frame{Call: c.id, Body: &pb.Frame_Window{Window: w}})
-}
-
-func (c *Call) makeContext() {
-	c.ctx, c.stop = context.WithCancelCause(context.Background())
-	switch {
-	case c.cancel != nil:
-		c.stop(c.cancel)
-	case c.over:
-		c.stop(ErrClosed)
-	case c.s.err != nil:
-		c.stop(c.s.err)
-	case !c.deadline.IsZero():
-		timeout := &CancelError{Reason: pb.CancelReason_CANCEL_REASON_TIMEOUT}
-		ctx, stop := context.WithDeadlineCause(c.ctx, c.deadline, timeout)
-		outer := c.stop
-		c.ctx, c.stop = ctx, func(cause error) { outer(cause); stop() }
-	}
-}
-
-func (c *Call) endContext(cause error) {
-	if c.stop != nil {
-		c.stop(cause)
-	}
 }

@@ -138,7 +138,7 @@ func (s *Session) receiveOpen(c *Call, f *pb.Frame, size int) {
 	open := f.GetOpen()
 	c.course.apply(kOpen, f, next)
 	if ns := open.GetTimeoutNs(); ns > 0 {
-		c.deadline = s.lastTime.Add(time.Duration(min(ns, uint64(math.MaxInt64))))
+		c.ctx.deadline = s.lastTime.Add(time.Duration(min(ns, uint64(math.MaxInt64))))
 	}
 	s.outside(func() { s.cfg.OnOpen(c, open) })
 }
@@ -362,7 +362,7 @@ func (s *Session) receiveCancel(id uint64, cancel *pb.Cancel) {
 	default:
 		c.cancel = &CancelError{Reason: cancel.GetReason(), Message: cancel.GetMessage()}
 		c.dropAll()
-		c.endContext(c.cancel)
+		c.EndContext(c.cancel)
 		c.signal()
 	}
 }

@@ -88,6 +88,10 @@ type Session struct {
 	flushed  chan struct{} // closed when everything was handed over; nil if nobody waits
 	incoming joiner        // call 0
 	settled  chan struct{} // closed when no accepted call is open; nil if nobody waits
+
+	// For the contexts whose end somebody waits for.
+	timer   *time.Timer
+	alarmAt time.Time // when it fires; zero: not set
 }
 
 // phase is where the session is.
@@ -251,6 +255,15 @@ func (s *Session) settling() bool {
 	return false
 }
 
+// EndContexts ends the contexts of the calls that are open, as [Call.EndContext] does. Plugin side.
+func (s *Session) EndContexts(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		c.EndContext(cause)
+	}
+}
+
 // Close ends the session: every open call fails with ErrEnded, frames that were
 // not sent are dropped, and the stream is closed if it is an io.Closer. It does
 // not wait.
@@ -302,6 +315,9 @@ func (s *Session) end(err error) {
 		c.sessionEnded()
 	}
 	clear(s.calls)
+	if s.timer != nil {
+		s.timer.Stop()
+	}
 	s.control, s.ready, s.later = fifo[*pb.Frame]{}, list{}, list{}
 	s.conn.out.reset()
 	s.kick()
