@@ -42,7 +42,7 @@ var imports = map[string][]string{
 	"host/provider":                   {"host"},
 	"host/mcpserver/internal/form":    {"host", "host/internal/schema", "host/mcpserver/internal/project", "internal/rawjson"},
 	"host/mcpserver/internal/project": {"host", "internal/rawjson"},
-	"pluginsdk":                       {"internal/partialjson", "proto/loopback", "proto/session", "proto/wire", "proto/toolplugin"},
+	"pluginsdk":                       {"internal/partialjson", "proto/inherit", "proto/loopback", "proto/session", "proto/wire", "proto/toolplugin"},
 	"pluginsdk/plugintest":            {"host/conform", "host", "pluginsdk", "proto/wire"},
 	"plugins":                         {"pluginsdk"},
 	"plugins/mcp":                     {"internal/rawjson", "pluginsdk"},
