@@ -14,13 +14,8 @@ import (
 func CPU(pids ...int) time.Duration {
 	var sum time.Duration
 	for _, pid := range pids {
-		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-		for _, task := range tasks {
-			if text, err := os.ReadFile(filepath.Join(task, "schedstat")); err == nil {
-				ran, _, _ := strings.Cut(string(text), " ")
-				ns, _ := strconv.ParseInt(ran, 10, 64)
-				sum += time.Duration(ns)
-			}
+		for _, task := range tasks(pid) {
+			sum += ran(task)
 			if text, err := os.ReadFile(filepath.Join(task, "children")); err == nil {
 				for _, child := range strings.Fields(string(text)) {
 					if id, err := strconv.Atoi(child); err == nil {
@@ -31,6 +26,32 @@ func CPU(pids ...int) time.Duration {
 		}
 	}
 	return sum
+}
+
+// Own is the CPU time that one process has used, without what descends from it.
+func Own(pid int) time.Duration {
+	var sum time.Duration
+	for _, task := range tasks(pid) {
+		sum += ran(task)
+	}
+	return sum
+}
+
+// tasks are the directories of a process's threads.
+func tasks(pid int) []string {
+	all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	return all
+}
+
+// ran is how long a thread has run.
+func ran(task string) time.Duration {
+	text, err := os.ReadFile(filepath.Join(task, "schedstat"))
+	if err != nil {
+		return 0 // it is gone
+	}
+	used, _, _ := strings.Cut(string(text), " ")
+	ns, _ := strconv.ParseInt(used, 10, 64)
+	return time.Duration(ns)
 }
 
 // Private is the memory in bytes that a process shares with no other.

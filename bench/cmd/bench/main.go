@@ -12,10 +12,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/bench/peer"
 	"github.com/toolhost/toolhost/bench/report"
 )
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == peer.CrowdArgument {
+		if err := peer.ServeCrowd(os.Args[2], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: crowd:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	var o options
 	flag.BoolVar(&o.quick, "quick", false, "fewer and shorter rounds: under two minutes")
 	flag.StringVar(&o.bin, "bin", "../bin/bench", "where the built programs are")
@@ -66,6 +74,7 @@ var groups = []group{
 	{"recover", recovery},
 	{"list", list},
 	{"memory", memory},
+	{"scale", scale},
 	{"process", wholeProcess},
 	{"mcp", mcpCalls},
 	{"function", inProcess},
