@@ -70,6 +70,7 @@ var groups = []group{
 	{"deltas", deltas},
 	{"outputs", outputs},
 	{"beside", beside},
+	{"schema", schemas},
 	{"start", starts},
 	{"recover", recovery},
 	{"list", list},

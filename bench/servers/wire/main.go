@@ -1,5 +1,4 @@
-// Toolplugin-wire has the tools that the groups of the wire call: one for deltas, one for large outputs, and the weather
-// with schemas and without.
+// Toolplugin-wire has the tools that the groups of the wire call: small, with a large schema, for deltas and with large outputs.
 package main
 
 import (
@@ -32,12 +31,13 @@ func main() {
 				return weather.Forecast(in)
 			},
 		},
-		pluginsdk.Tool[weather.In, any]{
-			ID:          "unchecked",
-			Description: "The weather of a city, without a schema.",
-			InputSchema: json.RawMessage(`{"type":"object"}`),
-			Execute: func(_ context.Context, _ *pluginsdk.Call, in weather.In) (any, error) {
-				return weather.Forecast(in)
+		pluginsdk.Tool[json.RawMessage, json.RawMessage]{
+			ID:           "order",
+			Description:  "Answers with its input, which has a large schema.",
+			InputSchema:  json.RawMessage(large.Schema),
+			OutputSchema: json.RawMessage(large.Schema),
+			Execute: func(_ context.Context, _ *pluginsdk.Call, in json.RawMessage) (json.RawMessage, error) {
+				return in, nil
 			},
 		},
 		pluginsdk.Tool[json.RawMessage, json.RawMessage]{
