@@ -65,10 +65,10 @@ func plot(title string, rows []Row) string {
 		fmt.Fprintf(&b, `<text x="%d" y="%.0f" text-anchor="end">%s / %s</text>`, labelWidth-8, y+12, html.EscapeString(r.Name), html.EscapeString(r.Than))
 		fmt.Fprintf(&b, `<rect x="%d" y="%.0f" width="%.1f" height="14" fill="%s"/><text x="%.1f" y="%.0f">%s</text>`, labelWidth, y, at(r.Ratio())-labelWidth, colour, at(r.Ratio())+4, y+12, number(r.Ratio()))
 		if r.Target != nil && !r.Target.Absolute {
-			fmt.Fprintf(&b, `<line x1="%.1f" x2="%[1].1f" y1="%.0f" y2="%.0f" stroke="black" stroke-width="2"/>`, at(r.Target.Gate), y-2, y+16)
+			fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1[1]f" y1="%.0f" y2="%.0f" stroke="black" stroke-width="2"/>`, at(r.Target.Gate), y-2, y+16)
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, `<line x1="%.1f" x2="%[1].1f" y1="30" y2="%d" stroke="#555" stroke-dasharray="3 3"/><text x="%.1f" y="%d" fill="#555">1</text>`+"\n</svg>\n", at(1), height-8, at(1)+3, height-4)
+	fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1[1]f" y1="30" y2="%d" stroke="#555" stroke-dasharray="3 3"/><text x="%.1f" y="%d" fill="#555">1</text>`+"\n</svg>\n", at(1), height-8, at(1)+3, height-4)
 	return b.String()
 }
