@@ -16,7 +16,7 @@ FUZZTIME := 10s
 SOAK     := 5m
 GOBUILD  := go build -trimpath
 
-.PHONY: help setup build faults demo upstream test lint lint-go lint-proto lint-mod generate image bench fuzz clean contract mutants requirements soak conformance clients import
+.PHONY: help setup build faults demo upstream test lint lint-go lint-proto lint-mod generate image bench profile fuzz clean contract mutants requirements soak conformance clients import
 
 help: ## Print this list
 	@echo 'usage: make TARGET'
@@ -132,6 +132,11 @@ image: $(TOOLS)/stamp ## Renew the image that buf breaking compares with; see CO
 bench: build bench/node/node_modules/.stamp bin/bench/.stamp ## Measure toolhost beside its peers (Linux; needs npm); QUICK=1 in two minutes, ONLY=WORD one group
 	go -C bench build -trimpath -o ../bin/bench/bench ./cmd/bench
 	cd bench && ../bin/bench/bench $(if $(QUICK),-quick) $(if $(ONLY),-only '$(ONLY)')
+
+profile: build bin/bench/.stamp ## Print where the CPU of a validated call goes in host and plugin; the profiles go to bin/profile/ (Linux)
+	go -C bench build -trimpath -o ../bin/bench/bench ./cmd/bench
+	cd bench && ../bin/bench/bench -only profile -out ../bin/profile
+	@for p in host plugin; do echo; echo "== $$p"; go tool pprof -top -nodecount=35 bin/profile/$$p.pprof || exit 1; done
 
 bench/node/node_modules/.stamp: bench/node/package-lock.json
 	npm --prefix bench/node ci --ignore-scripts --no-audit --no-fund --prefer-offline

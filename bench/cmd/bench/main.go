@@ -79,6 +79,7 @@ var groups = []group{
 	{"process", wholeProcess},
 	{"mcp", mcpCalls},
 	{"function", inProcess},
+	{"profile", profiles},
 }
 
 func run(o *options, only string) error {
