@@ -203,6 +203,9 @@ func (b *builder) build(engine *jsonschema.Schema) (*node, error) {
 	if err := b.presets(); err != nil {
 		return nil, err
 	}
+	for _, n := range b.all {
+		n.plan()
+	}
 	return root, nil
 }
 

@@ -37,7 +37,7 @@ func (s *Schema) FillDefaults(d *Document) {
 			d.spent = true
 		}
 	}()
-	f.value(s.root, d.value)
+	f.value(s.root, d.Value())
 }
 
 // filler walks a document and the nodes that apply for certain.

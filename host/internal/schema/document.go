@@ -1,8 +1,10 @@
 package schema
 
 import (
+	"math"
 	"slices"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // expectUTF8 is what a text is expected to be that is not UTF-8.
@@ -18,6 +20,8 @@ type Document struct {
 	bytes  []byte
 	dups   bool
 	spent  bool // filling the defaults ran out of steps
+
+	undecoded bool // value is still to be made of text
 }
 
 // Parse reads exactly one JSON value of RFC 8259: no comments, nothing after it, no lone surrogates, only
@@ -34,7 +38,15 @@ func parse(text []byte, lim Limits, n *notes) (*Document, error) {
 	if len(text) > lim.Bytes {
 		return nil, &LimitError{What: "bytes of text", Max: lim.Bytes, Offset: lim.Bytes}
 	}
-	s := scanner{text: string(text), lim: lim, notes: n}
+	k := skimmers.Get().(*skimmer)
+	defer k.release()
+	if n == nil {
+		k.begin(viewOf(text), lim)
+	} else { // the values of a schema outlive their text
+		k.begin(string(text), lim)
+		k.notes = n
+	}
+	s := &k.scanner
 	if !utf8.ValidString(s.text) {
 		for s.pos = range s.text {
 			if r, size := utf8.DecodeRuneInString(s.text[s.pos:]); r == utf8.RuneError && size == 1 {
@@ -44,18 +56,16 @@ func parse(text []byte, lim Limits, n *notes) (*Document, error) {
 		s.syntax(expectUTF8)
 		return nil, s.err
 	}
-	var room struct { // enough for small documents
-		keys  [8]string
-		vals  [12]any
-		trail [4]frame
-	}
-	s.keys, s.vals, s.trail = room.keys[:0], room.vals[:0], room.trail[:0]
 	v := s.document()
 	if s.err != nil {
 		return nil, s.err
 	}
 	return &Document{text: text, value: v, values: s.values, edits: s.root, dups: s.root != nil}, nil
 }
+
+// viewOf is the text as a string, without a copy: whoever hands a text over does not change it any more, and nothing of a
+// document outlives its text.
+func viewOf(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
 // Bytes are the text with the changes made since (defaults, repairs, dropped duplicates); everything else
 // byte for byte, so number spelling, key order and white space are the author's. Not to be changed.
@@ -71,7 +81,33 @@ func (d *Document) Bytes() []byte {
 
 // Value is the decoded value, changes included: map[string]any, []any, string, json.Number, bool, nil. Not to
 // be changed.
-func (d *Document) Value() any { return d.value }
+func (d *Document) Value() any {
+	if d.undecoded {
+		k := skimmers.Get().(*skimmer)
+		defer k.release()
+		k.begin(viewOf(d.text), unlimited)
+		d.value, d.undecoded = k.document(), false
+	}
+	return d.value
+}
+
+// IsObject reports whether the document is an object.
+func (d *Document) IsObject() bool {
+	if d.undecoded {
+		for _, c := range d.text {
+			if c > ' ' {
+				return c == '{'
+			}
+		}
+	}
+	_, ok := d.value.(map[string]any)
+	return ok
+}
+
+// unlimited is for a text that was held against its limits before.
+var unlimited = Limits{
+	Bytes: math.MaxInt, Depth: math.MaxInt, Values: math.MaxInt, Key: math.MaxInt, Members: math.MaxInt, Digits: math.MaxInt, Exponent: math.MaxInt,
+}
 
 // Duplicates are the JSON Pointers of members whose name came more than once, sorted, at most 100 of
 // at most 512 bytes each.

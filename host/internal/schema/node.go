@@ -84,6 +84,13 @@ type node struct {
 	fill         *preset // what fills the property if it is absent: its own default, or that of $ref or allOf
 	hasDefault   bool    // a default can be filled here or below
 	hasSensitive bool    // a sensitive node applies here or below
+
+	// For skim, from plan.
+	whole           bool           // a value must be decoded to be checked
+	follow          *node          // the node is a reference to it and nothing else
+	fields          []*node        // of props, in order
+	place           map[string]int // in order
+	required, fills uint64         // bits of order: must be there; filled if it is absent
 }
 
 type patternProperty struct {

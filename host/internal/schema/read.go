@@ -69,6 +69,11 @@ type Repair struct {
 // Errors: *SyntaxError and *LimitError, for which there is no document and which quote nothing of the text if the schema has
 // sensitive fields; with a document: *Error, for the furthest attempt (b17), *LimitError, *PanicError.
 func (s *Schema) Read(text []byte, lim Limits, opt ReadOptions) (*Document, []Repair, error) {
+	if !s.Sensitive() { // of such a document the values are needed
+		if valid, values := s.skim(text, lim, true); valid {
+			return &Document{text: text, values: values, undecoded: true}, nil, nil
+		}
+	}
 	d, err := Parse(text, lim)
 	var done []Repair
 	if err != nil {

@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -267,6 +268,14 @@ func (s *scanner) at(c byte) bool { return s.pos < len(s.text) && s.text[s.pos] 
 
 // number reads a number and keeps its spelling.
 func (s *scanner) number() any {
+	if n := s.digits(); s.err == nil {
+		return n
+	}
+	return nil
+}
+
+// digits is number for a caller that knows what it gets.
+func (s *scanner) digits() json.Number {
 	text, start := s.text, s.pos
 	i := start
 	if text[i] == '-' {
@@ -281,11 +290,11 @@ func (s *scanner) number() any {
 	case digits == 0:
 		s.pos = i
 		s.syntax("a digit")
-		return nil
+		return ""
 	case digits > 1 && text[first] == '0':
 		s.pos = first + 1
 		s.syntax("no digit after a leading 0")
-		return nil
+		return ""
 	}
 	if i < len(text) && text[i] == '.' {
 		i++
@@ -295,16 +304,16 @@ func (s *scanner) number() any {
 		if i == first {
 			s.pos = i
 			s.syntax("a digit")
-			return nil
+			return ""
 		}
 	}
 	if digits > s.lim.Digits {
 		s.limit("digits in a number", s.lim.Digits)
-		return nil
+		return ""
 	}
 	if i < len(text) && text[i]|0x20 == 'e' {
 		if i = s.exponent(i + 1); s.err != nil {
-			return nil
+			return ""
 		}
 	}
 	s.pos = i
@@ -335,22 +344,40 @@ func (s *scanner) exponent(i int) int {
 // str reads a string; s.pos is at its first quote.
 func (s *scanner) str() string {
 	text, start := s.text, s.pos+1
-	for i := start; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			s.pos = i + 1
-			return text[start:i]
-		case c == '\\':
-			return s.escaped(start, i)
-		case c < ' ':
-			s.pos = i
-			s.syntax("an escaped control character")
-			return ""
+	i := plainEnd(text, start)
+	switch {
+	case i == len(text):
+		s.pos = i
+		s.syntax("'\"' at the end of a string")
+		return ""
+	case text[i] == '"':
+		s.pos = i + 1
+		return text[start:i]
+	case text[i] == '\\':
+		return s.escaped(start, i)
+	}
+	s.pos = i
+	s.syntax("an escaped control character")
+	return ""
+}
+
+// plainEnd is where a quote, a backslash or a control character is from i on, or the end of the text.
+func plainEnd(text string, i int) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(text); i += 8 { // eight bytes at once: a top bit is set for each that is meant, the lowest of them rightly
+		w := uint64(text[i]) | uint64(text[i+1])<<8 | uint64(text[i+2])<<16 | uint64(text[i+3])<<24 |
+			uint64(text[i+4])<<32 | uint64(text[i+5])<<40 | uint64(text[i+6])<<48 | uint64(text[i+7])<<56
+		quote, slash := w^('"'*ones), w^('\\'*ones)
+		if hit := ((w-' '*ones)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & tops; hit != 0 {
+			return i + bits.TrailingZeros64(hit)/8
 		}
 	}
-	s.pos = len(text)
-	s.syntax("'\"' at the end of a string")
-	return ""
+	for ; i < len(text); i++ {
+		if c := text[i]; c == '"' || c == '\\' || c < ' ' {
+			return i
+		}
+	}
+	return i
 }
 
 // escaped reads the rest of a string from its first backslash at i.
@@ -376,9 +403,8 @@ func (s *scanner) escaped(start, i int) string {
 		if buf, i = s.escape(buf, i); s.err != nil {
 			return ""
 		}
-		for start = i; i < len(text) && text[i] != '"' && text[i] != '\\' && text[i] >= ' '; {
-			i++
-		}
+		start = i
+		i = plainEnd(text, i)
 	}
 }
 

@@ -26,7 +26,7 @@ func (s *Schema) SensitivePaths(d *Document) []string {
 		return nil
 	}
 	var paths []string
-	eachSecret(s.secrets(d, false), d.value, nil, func(t trail, _ any) { paths = append(paths, t.whole()) })
+	eachSecret(s.secrets(d, false), d.Value(), nil, func(t trail, _ any) { paths = append(paths, t.whole()) })
 	slices.Sort(paths)
 	return paths
 }
@@ -38,7 +38,7 @@ func (s *Schema) SensitiveStrings(d *Document, min int) []string {
 		return nil
 	}
 	var found []string
-	eachSecret(s.secrets(d, false), d.value, nil, func(_ trail, v any) { found = stringsIn(found, v, min) })
+	eachSecret(s.secrets(d, false), d.Value(), nil, func(_ trail, v any) { found = stringsIn(found, v, min) })
 	slices.Sort(found)
 	return slices.Compact(found)
 }
@@ -86,7 +86,7 @@ func (s *Schema) secrets(d *Document, texts bool) (root *edit) {
 			root = &edit{replace: []byte(`"` + mask + `"`)}
 		}
 	}()
-	if m.value(s.root, d.value); m.steps < 0 {
+	if m.value(s.root, d.Value()); m.steps < 0 {
 		return &edit{replace: []byte(`"` + mask + `"`)}
 	}
 	return m.root

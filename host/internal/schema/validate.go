@@ -47,7 +47,7 @@ func (s *Schema) holds(d *Document) (ok bool, err error) {
 		return false, tooCostly(d)
 	}
 	w := newWalker(d)
-	if w.check(s.root, d.value, nil) && w.stop == nil {
+	if w.check(s.root, d.Value(), nil) && w.stop == nil {
 		return true, nil
 	}
 	if w.stop != nil && w.stop != errCostly {
@@ -76,7 +76,7 @@ func (s *Schema) explain(d *Document) *Error {
 	w.report, w.max = true, maxViolations
 	w.steps = explainSteps + stepsPerValue*d.values
 	w.secrets = s.masks(d)
-	w.check(s.root, d.value, nil)
+	w.check(s.root, d.Value(), nil)
 	if w.costly != nil {
 		w.found = append(w.found, *w.costly)
 	}

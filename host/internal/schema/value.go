@@ -35,11 +35,14 @@ func (n *node) hasType(v any) bool {
 	if t != typeNumber || n.types&typeNumber != 0 || n.types&typeInteger == 0 {
 		return n.types&t != 0
 	}
-	num := v.(json.Number)
-	if _, ok := smallInt(num); ok {
+	return isInteger(v.(json.Number))
+}
+
+func isInteger(v json.Number) bool {
+	if _, ok := smallInt(v); ok {
 		return true
 	}
-	d := parseDecimal(num)
+	d := parseDecimal(v)
 	return d.isInteger()
 }
 
