@@ -70,7 +70,8 @@ type run struct {
 	call        Call
 	entry       *entry
 	begun       time.Time
-	clock       atomic.Pointer[clock]           // nil while the input is on its way, when a plugin may ask already
+	time        clock
+	clock       atomic.Pointer[clock]           // time; nil while the input is on its way, when a plugin may ask already
 	running     *Running                        // nil for Host.Call: nobody watches
 	streamed    *stream                         // the input goes to the plugin as it arrives; nil if it does not
 	input       *schema.Document                // validated
@@ -100,7 +101,8 @@ func (r *run) pause() (resume func()) {
 // identify gives the call an id if it has none.
 func (r *run) identify() {
 	if r.call.ID == "" {
-		r.call.ID = "call_" + strconv.FormatUint(r.host.calls.Add(1), 10)
+		var id [32]byte
+		r.call.ID = string(strconv.AppendUint(append(id[:0], "call_"...), r.host.calls.Add(1), 10))
 	}
 }
 
@@ -212,7 +214,7 @@ func (r *run) validate(text []byte) error {
 		return r.fail(TooLarge, NotStarted, fmt.Errorf("an input of %d bytes; the limit is %d", len(text), lim.Input))
 	}
 	doc, repairs, err := r.entry.input.Read(text, lim.document(lim.Input), r.entry.read)
-	if err == nil && r.entry.input == nil && !isObject(doc) { // no schema is an open object, repaired like any other
+	if err == nil && r.entry.input == nil && !doc.IsObject() { // no schema is an open object, repaired like any other
 		var open *schema.Schema
 		if open, err = schema.Compile(openObject); err == nil {
 			doc, repairs, err = open.Read(text, lim.document(lim.Input), r.entry.read)
@@ -245,17 +247,12 @@ func (r *run) revalidate() error {
 	if err != nil {
 		return r.breaks(InvalidInput, NotStarted, err)
 	}
-	if r.entry.input == nil && !isObject(doc) {
+	if r.entry.input == nil && !doc.IsObject() {
 		return r.breaks(InvalidInput, NotStarted, notAnObject(doc))
 	}
 	r.input = doc
 	r.seen.Store(doc)
 	return nil
-}
-
-func isObject(doc *schema.Document) bool {
-	_, ok := doc.Value().(map[string]any)
-	return ok
 }
 
 // requestContext checks the request context and cuts it to what the tool declared (T41).
@@ -272,7 +269,7 @@ func (r *run) requestContext() ([]byte, error) {
 	if err != nil {
 		return nil, r.breaks(InvalidContext, NotStarted, err)
 	}
-	if !isObject(doc) {
+	if !doc.IsObject() {
 		return nil, r.breaks(InvalidContext, NotStarted, notAnObject(doc))
 	}
 	if r.entry.reqContext == nil {

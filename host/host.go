@@ -104,6 +104,8 @@ type Host struct {
 	spawnM  sync.Mutex     // orders spawn and Close
 	closed  atomic.Bool
 	calls   atomic.Uint64 // numbers calls without an id
+
+	deadlines deadlines // of the calls under way
 }
 
 // Open starts a host. A plugin that does not work is listed with its cause by Plugins and never makes
@@ -345,6 +347,7 @@ func (h *Host) Close() error {
 	stops.Wait()
 	h.end()
 	h.work.Wait()
+	h.deadlines.close()
 	h.launcher.Close()
 	h.sink.close(h.lim.Reap)
 	return nil

@@ -93,6 +93,8 @@ func servePlugin() {
 		pluginsdk.Serve(sandboxTools()...)
 	case "more":
 		pluginsdk.Serve(moreTools()...)
+	case "guard":
+		pluginsdk.Serve(guardTools()...)
 	case "names":
 		pluginsdk.Serve(namedTools()...)
 	default:
