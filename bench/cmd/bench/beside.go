@@ -40,8 +40,9 @@ func beside(o *options) ([]report.Row, error) {
 		{small: small, large: func() error { return answer(b, 16*mib) }},
 	}
 	for round := range o.pick(9, 3) + 1 {
-		for i := range pairs {
-			if err := pairs[i].load(time.Duration(o.pick(800, 400))*time.Millisecond, round > 0); err != nil {
+		for turn := range pairs {
+			p := &pairs[(turn+round)%len(pairs)]
+			if err := p.load(time.Duration(o.pick(800, 300))*time.Millisecond, round > 0); err != nil {
 				return nil, err
 			}
 		}

@@ -30,7 +30,7 @@ func outputs(o *options) ([]report.Row, error) {
 				}
 				return func() error { return answer(b, size) }, b.Close, nil
 			}),
-		}, []int{1}, o.pick(9, 3), time.Duration(o.pick(400, 250))*time.Millisecond)
+		}, []int{1}, o.pick(9, 3), time.Duration(o.pick(400, 200))*time.Millisecond)
 		if err != nil {
 			return nil, err
 		}
