@@ -59,6 +59,7 @@ func (s *server) grpcServer(opts ...grpc.ServerOption) *grpc.Server {
 	const room = 1 << 20 // what a batch may hold beside its largest frame
 	return grpc.NewServer(append([]grpc.ServerOption{
 		grpc.MaxRecvMsgSize(wire.MaxMessage + room), grpc.MaxSendMsgSize(wire.MaxMessage + room),
+		grpc.ForceServerCodecV2(session.Codec()),
 		grpc.StaticStreamWindowSize(1 << 20), grpc.StaticConnWindowSize(4 << 20),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	}, opts...)...)

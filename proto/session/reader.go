@@ -261,13 +261,14 @@ func (s *Session) receiveChunk(id uint64, chunk *pb.Chunk) {
 		s.stats.Stray++
 		return
 	}
-	data, err := c.join.add(chunk, s.lim.Message)
-	if data == nil && err == nil {
+	pieces, err := c.join.add(chunk, s.lim.Message)
+	if pieces == nil && err == nil {
 		return
 	}
 	var f *pb.Frame
+	var size int
 	if err == nil {
-		s.outside(func() { f, err = joined(data) })
+		s.outside(func() { f, size, err = joined(pieces) })
 	}
 	switch {
 	case err != nil && c.course.state == stNew:
@@ -276,7 +277,7 @@ func (s *Session) receiveChunk(id uint64, chunk *pb.Chunk) {
 	case err != nil:
 		c.loseFrame(err)
 	default:
-		s.receiveJoined(c, f, len(data))
+		s.receiveJoined(c, f, size)
 	}
 }
 
@@ -300,13 +301,13 @@ func (s *Session) receiveJoined(c *Call, f *pb.Frame, size int) {
 
 // receiveConnChunk handles a chunk of a log record, hello or welcome.
 func (s *Session) receiveConnChunk(chunk *pb.Chunk) {
-	data, err := s.incoming.add(chunk, s.lim.Message)
-	if data == nil && err == nil {
+	pieces, err := s.incoming.add(chunk, s.lim.Message)
+	if pieces == nil && err == nil {
 		return
 	}
 	var f *pb.Frame
 	if err == nil {
-		f, err = joined(data)
+		f, _, err = joined(pieces)
 	}
 	if err != nil {
 		s.stats.Violations++

@@ -249,10 +249,10 @@ func wholeRunes(text []byte) int {
 	return len(text)
 }
 
-// item is a frame in a lane: whole, or encoded if it must be cut.
+// item is a frame in a lane: whole, or encoded, in pieces, if it must be cut.
 type item struct {
 	frame  *pb.Frame
-	data   []byte
+	data   [][]byte
 	size   int
 	cost   int // 0 once it was paid
 	kind   kind
@@ -267,6 +267,6 @@ func (it *item) setCall(id uint64) {
 		it.frame.Call = id
 		return
 	}
-	it.data = protowire.AppendTag(it.data, 1, protowire.VarintType)
-	it.data = protowire.AppendVarint(it.data, id)
+	call := protowire.AppendTag(make([]byte, 0, callField), 1, protowire.VarintType)
+	it.data = append(it.data, protowire.AppendVarint(call, id))
 }

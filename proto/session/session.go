@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
@@ -354,18 +352,4 @@ func (s *Session) reply(f *pb.Frame) {
 // quiet reports whether nothing waits to be sent.
 func (s *Session) quiet() bool {
 	return s.control.len() == 0 && s.ready.head == nil && s.later.head == nil
-}
-
-// encode measures f and encodes it if it must be cut. f.Call is not set yet if it
-// is an open.
-func encode(f *pb.Frame, k kind) (item, error) {
-	it := item{frame: f, kind: k, size: proto.Size(f)}
-	if it.size <= chunkAt {
-		return it, nil
-	}
-	data, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, 0, it.size+callField), f)
-	if err != nil {
-		return item{}, err
-	}
-	return item{data: data, kind: k, size: len(data)}, nil
 }

@@ -163,21 +163,55 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// The memory for a frame follows what has arrived and never exceeds what was announced (H3).
-func TestH3_JoinerGrowsToTheAnnouncedSize(t *testing.T) {
-	j := joiner{}
+// The memory for a frame follows what has arrived, however small its chunks are (H3).
+func TestH3_JoinerGrowsWithWhatArrives(t *testing.T) {
 	const size = 1 << 20
-	for at := 0; at < size; at += 1000 {
-		n := min(1000, size-at)
-		piece := &pb.Chunk{Data: make([]byte, n), Last: at+n == size}
-		if at == 0 {
-			piece.Size = size
+	for _, step := range []int{1, 1000, 16 << 10, 100_000} {
+		j, joins := joiner{}, 0
+		for at := 0; at < size; at += step {
+			n := min(step, size-at)
+			piece := &pb.Chunk{Data: bytes.Repeat([]byte{byte(at / step)}, n), Last: at+n == size}
+			if at == 0 {
+				piece.Size = size
+			}
+			pieces, err := j.add(piece, size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := 24 * cap(j.pieces)
+			for _, p := range j.pieces {
+				held += cap(p)
+			}
+			if have := at + n; held > max(4<<10, 4*have) {
+				t.Fatalf("%d bytes allocated for %d in chunks of %d", held, have, step)
+			}
+			if pieces != nil {
+				joins++
+				for i, b := range bytes.Join(pieces, nil) {
+					if b != byte(i/step) {
+						t.Fatalf("byte %d is wrong in chunks of %d", i, step)
+					}
+				}
+			}
 		}
-		if _, err := j.add(piece, size); err != nil {
-			t.Fatal(err)
+		if joins != 1 {
+			t.Errorf("joined %d times in chunks of %d", joins, step)
 		}
-		if have := at + n; cap(j.data) > max(firstPiece, 4*have) || cap(j.data) > size {
-			t.Fatalf("%d bytes allocated for %d", cap(j.data), have)
+	}
+}
+
+// A large output is cut without a copy of it, and arrives with all that belongs to it.
+func TestLargeOutputInPieces(t *testing.T) {
+	for _, size := range []int{largeOutput, largeOutput + 1, 1 << 20} {
+		want := &pb.Output{Output: bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size], LastLog: 0, Closed: true,
+			Derived: &pb.Derived{Model: []byte(`"model"`), ModelError: "none"}}
+		open, calls := accepting()
+		e := connect(t, Config{}, Config{}, open)
+		c := mustOpen(t, e.host, &pb.Open{Run: true})
+		p := <-calls
+		mustSend(t, p, proto.Clone(want).(*pb.Output))
+		if got := mustRecv(t, c, kOutput).GetOutput(); !proto.Equal(got, want) {
+			t.Errorf("%d bytes: it arrived with %d bytes, %v", size, len(got.GetOutput()), got.GetDerived())
 		}
 	}
 }

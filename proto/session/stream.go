@@ -23,7 +23,7 @@ type Stream interface {
 // io.Closer: Close, or the end of ctx, ends the RPC.
 func Connect(ctx context.Context, cc grpc.ClientConnInterface, opts ...grpc.CallOption) (Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	st, err := pb.NewToolPluginServiceClient(cc).Session(ctx, opts...)
+	st, err := pb.NewToolPluginServiceClient(cc).Session(ctx, append([]grpc.CallOption{grpc.ForceCodecV2(Codec())}, opts...)...)
 	if err != nil {
 		cancel()
 		return nil, err

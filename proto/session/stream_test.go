@@ -182,7 +182,7 @@ func dialRPC(t testing.TB, hostCfg, pluginCfg Config, open func(*Call, *pb.Open)
 		t.Fatal(err)
 	}
 	r := &rpcServer{cfg: pluginCfg, sessions: make(chan *Session, 1)}
-	server := grpc.NewServer()
+	server := grpc.NewServer(grpc.ForceServerCodecV2(Codec()))
 	pb.RegisterToolPluginServiceServer(server, r)
 	var served sync.WaitGroup
 	served.Go(func() { _ = server.Serve(l) }) // ends by server.Stop

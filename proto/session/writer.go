@@ -15,7 +15,7 @@ import (
 type lane struct {
 	call   *Call // nil: the connection
 	out    fifo[item]
-	cut    []byte // what is left of the first item, if a part of it was sent
+	cut    [][]byte // what is left of the first item, if a part of it was sent
 	next   *lane
 	listed bool // in ready or later
 	batch  uint64
@@ -246,13 +246,18 @@ func (l *lane) chunk(batch uint64) (*pb.Frame, error) {
 			if err != nil {
 				return nil, err
 			}
-			it.data = data
+			it.data = [][]byte{data}
+			it.size = len(data)
 		}
 		l.cut, it.frame = it.data, nil
-		piece.Size = uint64(len(l.cut))
+		piece.Size = uint64(it.size)
 	}
-	n := min(wire.ChunkSize, len(l.cut))
-	piece.Data, l.cut = l.cut[:n:n], l.cut[n:]
+	from := &l.cut[0]
+	n := min(wire.ChunkSize, len(*from))
+	piece.Data, *from = (*from)[:n:n], (*from)[n:]
+	if len(*from) == 0 {
+		l.cut = l.cut[1:]
+	}
 	piece.Last = len(l.cut) == 0
 	f := &pb.Frame{Body: &pb.Frame_Chunk{Chunk: piece}}
 	if l.call != nil {
