@@ -27,9 +27,11 @@ type Call struct {
 	tool *tool
 
 	ctx     context.Context // ends with the call
-	exec    *execContext    // ends when Execute returns; nil before
+	exec    *execContext    // &execContext; nil before Execute
 	resumed *pb.Resume      // nil on a first run; written before Execute
 	input   any             // *In; nil until the whole input is there
+
+	execContext execContext // ends when Execute returns
 
 	returned  bool        // run came to its end; false after runtime.Goexit
 	ended     atomic.Bool // the call's goroutine is done

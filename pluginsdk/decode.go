@@ -51,6 +51,9 @@ func checkJSON(raw []byte) error {
 
 // decodeError adds to an error of encoding/json where it happened.
 func decodeError(raw []byte, err error) error {
+	if err == nil {
+		return nil
+	}
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
 	switch {

@@ -174,7 +174,8 @@ func (c *Call) execute(in any) (out any, err error) {
 		return nil, &failure{pb.FailureKind_FAILURE_KIND_BUSY, fmt.Errorf("%d calls are running, the most that this tool allows", c.tool.def.GetMaxConcurrency())}
 	}
 	defer c.tool.release() // before the outcome is sent: the host may open the next call at once
-	c.exec = &execContext{call: c.ctx}
+	c.execContext.call = c.ctx
+	c.exec = &c.execContext
 	defer c.exec.end()
 	err = guard("tool", func() (err error) { out, err = c.tool.execute(c.exec, c, in); return err })
 	return out, err
@@ -182,19 +183,26 @@ func (c *Call) execute(in any) (out any, err error) {
 
 // deliver sends what Execute returned.
 func (c *Call) deliver(out any) error {
-	body := &pb.Output{Closed: !c.open.GetConfirm()}
-	err := guard("the output's encoding", func() (err error) { body.Output, err = c.tool.encodeOutput(out); return err })
+	f := &struct { // one allocation
+		frame pb.Frame
+		of    pb.Frame_Output
+		body  pb.Output
+	}{}
+	f.frame.Body, f.of.Output = &f.of, &f.body
+	f.body.Closed = !c.open.GetConfirm()
+	err := guard("the output's encoding", func() (err error) { f.body.Output, err = c.tool.encodeOutput(out); return err })
 	if err != nil {
 		return &failure{pb.FailureKind_FAILURE_KIND_OUTPUT, err}
 	}
-	body.Derived = c.derive(out, c.open.GetModel(), c.open.GetViews())
-	err = c.outcome(&pb.Frame{Body: &pb.Frame_Output{Output: body}})
-	var size *session.TooLargeError
-	if errors.As(err, &size) && body.Derived != nil { // the output alone may fit
-		body.Derived = undone(body.Derived, size)
-		err = c.outcome(&pb.Frame{Body: &pb.Frame_Output{Output: body}})
+	f.body.Derived = c.derive(out, c.open.GetModel(), c.open.GetViews())
+	err = c.outcome(&f.frame)
+	size, large := errors.AsType[*session.TooLargeError](err)
+	if large && f.body.Derived != nil { // the output alone may fit
+		f.body.Derived = undone(f.body.Derived, size)
+		err = c.outcome(&f.frame)
+		_, large = errors.AsType[*session.TooLargeError](err)
 	}
-	if errors.As(err, &size) {
+	if large {
 		return &failure{pb.FailureKind_FAILURE_KIND_TOO_LARGE, fmt.Errorf("output: %w", err)}
 	}
 	return err

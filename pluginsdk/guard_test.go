@@ -13,8 +13,8 @@ import (
 // What one small call through ServeListener may allocate, the host's end of the session and gRPC on both sides included. Whoever raises
 // a ceiling says here why.
 const (
-	guardAllocs = 62
-	guardBytes  = 4400
+	guardAllocs = 55
+	guardBytes  = 4300
 )
 
 // TestGuardCall holds the allocations of a call of a typed tool that looks at nothing but its input.
