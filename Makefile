@@ -16,7 +16,7 @@ FUZZTIME := 10s
 SOAK     := 5m
 GOBUILD  := go build -trimpath
 
-.PHONY: help setup build faults demo upstream test lint lint-go lint-proto lint-mod generate image bench profile fuzz clean contract mutants requirements soak conformance clients import
+.PHONY: help setup build faults demo upstream test lint lint-go lint-proto lint-mod generate image bench benchruns performance profile fuzz clean contract mutants requirements soak conformance clients import
 
 help: ## Print this list
 	@echo 'usage: make TARGET'
@@ -56,7 +56,7 @@ upstream: build ## Serve recorded weather and web answers on loopback, with bin/
 test: build ## Run all tests, shuffled, under the race detector if there is a C compiler
 	@if CGO_ENABLED=1 go build -race runtime/cgo 2>/dev/null; then CGO_ENABLED=1 race=-race; else \
 		race=; echo 'make test: no working C compiler: running WITHOUT the race detector'; fi; \
-	set -x; go test $$race -shuffle=on -timeout=7m ./...
+	set -x; go test $$race -shuffle=on -timeout=7m ./... && go -C bench test ./profile ./report
 
 contract: ## Print the contract's rules, what was decided, and the tests that hold them
 	@mkdir -p bin
@@ -132,6 +132,16 @@ image: $(TOOLS)/stamp ## Renew the image that buf breaking compares with; see CO
 bench: build bench/node/node_modules/.stamp bin/bench/.stamp ## Measure toolhost beside its peers (Linux; needs npm); QUICK=1 in two minutes, ONLY=WORD one group
 	go -C bench build -trimpath -o ../bin/bench/bench ./cmd/bench
 	cd bench && ../bin/bench/bench $(if $(QUICK),-quick) $(if $(ONLY),-only '$(ONLY)')
+
+benchruns: build bench/node/node_modules/.stamp bin/bench/.stamp ## Make the three runs in docs/bench and say which gates held in two of them (half an hour)
+	go -C bench build -trimpath -o ../bin/bench/bench ./cmd/bench
+	@for n in 1 2 3; do \
+		rm -f bench/out/run.json; (cd bench && ../bin/bench/bench); \
+		cp bench/out/run.json docs/bench/run-$$n.json && cp bench/out/run.md docs/bench/run-$$n.md || exit 1; done
+	cd bench && ../bin/bench/bench -judge ../docs/bench/run-*.json
+
+performance: ## Write docs/performance.md from the last make bench, or from RUN=FILE.json
+	go -C bench run ./cmd/bench -doc ../docs/performance.md $(abspath $(or $(RUN),bench/out/run.json))
 
 profile: build bin/bench/.stamp ## Print where the CPU of a validated call goes in host and plugin; the profiles go to bin/profile/ (Linux)
 	go -C bench build -trimpath -o ../bin/bench/bench ./cmd/bench

@@ -50,10 +50,7 @@ func (r Row) Verdict() string {
 	if r.Target == nil {
 		return ""
 	}
-	got := r.Ratio()
-	if r.Target.Absolute {
-		got = r.Value
-	}
+	got := r.judged()
 	holds := func(want float64) bool { return got <= want }
 	if r.Target.Least {
 		holds = func(want float64) bool { return got >= want }
@@ -65,6 +62,14 @@ func (r Row) Verdict() string {
 		return Met
 	}
 	return NotMet
+}
+
+// judged is what the target is about.
+func (r Row) judged() float64 {
+	if r.Target.Absolute {
+		return r.Value
+	}
+	return r.Ratio()
 }
 
 // Want is the target in words: "<= 0.85 / 0.70".

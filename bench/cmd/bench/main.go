@@ -30,8 +30,21 @@ func main() {
 	flag.StringVar(&o.node, "node", "node", "where the Node peers are installed")
 	flag.StringVar(&o.out, "out", "out", "where the table and the plots go")
 	only := flag.String("only", "", "only the groups whose name has one of these `words`, separated by commas")
+	doc := flag.String("doc", "", "write this `document` about the run whose JSON is the argument, and measure nothing")
+	judge := flag.Bool("judge", false, "say which gates held in the runs whose JSON are the arguments, and measure nothing")
 	flag.Parse()
-	if err := run(&o, *only); err != nil {
+	var err error
+	switch {
+	case *judge:
+		err = judgeRuns(flag.Args())
+	case *doc != "":
+		err = document(*doc, flag.Args())
+	case flag.NArg() != 0:
+		err = fmt.Errorf("unknown argument %q", flag.Arg(0))
+	default:
+		err = run(&o, *only)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
