@@ -18,7 +18,7 @@ const (
 	Schemas    = "JSON and schemas"
 	Wire       = "session and messages"
 	Rules      = "limits, policy, views, forms"
-	SDK        = "the SDK and the tool"
+	SDK        = "the SDK, the tool and who calls"
 	Sockets    = "reading and writing sockets"
 	Scheduling = "scheduling and waking"
 	Memory     = "allocation, garbage collection, stacks"

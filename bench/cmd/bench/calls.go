@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"time"
 
@@ -41,8 +42,8 @@ func calls(o *options) ([]report.Row, error) {
 	return callRows(all, got), nil
 }
 
-// takeTurns loads every peer in turn with these numbers of calls in flight, so many rounds after one to warm up. The result is by peer
-// and then by calls in flight.
+// takeTurns loads every peer in turn with these numbers of calls in flight, so many rounds after one to warm up. All have the same
+// number in flight before the next, in a shuffled order. The result is by peer and then by calls in flight.
 func takeTurns(kinds []peer.Kind, inFlight []int, rounds int, d time.Duration) (map[string]map[int]measure.Sample, error) {
 	var peers []peer.Peer
 	defer func() {
@@ -59,9 +60,9 @@ func takeTurns(kinds []peer.Kind, inFlight []int, rounds int, d time.Duration) (
 	}
 	all := map[string]map[int][]measure.Sample{}
 	for round := range rounds + 1 {
-		for i, p := range peers {
-			for _, n := range inFlight {
-				s, err := p.Load(n, d)
+		for _, n := range inFlight {
+			for _, i := range rand.Perm(len(peers)) { // none always follows the same
+				s, err := peers[i].Load(n, d)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", kinds[i].Name, err)
 				}

@@ -30,7 +30,7 @@ func scale(o *options) ([]report.Row, error) {
 	add("1,000 tools", func(c *peer.Crowd) { c.Tools = 1000 })
 	add("100 plugins"+inTurn, func(c *peer.Crowd) { c.Plugins, c.Spread = 100, true })
 	add("1,000 tools"+inTurn, func(c *peer.Crowd) { c.Tools, c.Spread = 1000, true })
-	got, err := takeTurns(kinds, []int{1, 64}, o.pick(15, 5), time.Duration(o.pick(200, 80))*time.Millisecond)
+	got, err := takeTurns(kinds, []int{1, 64}, o.pick(21, 5), time.Duration(o.pick(150, 80))*time.Millisecond)
 	if err != nil {
 		return nil, err
 	}
