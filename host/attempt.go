@@ -177,7 +177,12 @@ func (r *run) openOn(ctx context.Context, proc *process, open *pb.Open) (*attemp
 	}
 	call, err := proc.callLogs.open(r.log, proc, open)
 	if err == nil {
-		return &attempt{run: r, proc: proc, call: call}, nil
+		a := &r.first
+		if a.run != nil || open.GetStreaming() { // the latter on a goroutine of its own
+			a = new(attempt)
+		}
+		a.run, a.proc, a.call = r, proc, call
+		return a, nil
 	}
 	if t, ok := errors.AsType[*session.TooLargeError](err); ok {
 		return nil, r.fail(TooLarge, NotStarted, t)

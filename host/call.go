@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,12 +58,36 @@ func (h *Host) Call(ctx context.Context, c Call) (*Result, error) {
 	if len(c.Input) == 0 {
 		c.Input = emptyInput
 	}
-	r := &run{host: h, call: c}
+	r := runs.Get().(*run)
+	r.host, r.call = h, c
 	r.identify()
-	return r.do(ctx)
+	res, err := r.do(ctx)
+	if err == nil {
+		r.release()
+	}
+	return res, err
 }
 
 var emptyInput = json.RawMessage("{}")
+
+// runs are those of calls that are over, to be used again.
+var runs = sync.Pool{New: func() any { return new(run) }}
+
+// release hands back the run of a call that succeeded, if nobody can still have it or its context.
+func (r *run) release() {
+	if !r.private() || r.time.late || r.time.ctx.Err() != nil {
+		return
+	}
+	done := r.time.ctx.done
+	*r = run{}
+	r.time.ctx.done = done // it was never closed
+	runs.Put(r)
+}
+
+// private reports whether the run and its context stay within the host: no function of the embedder's gets either.
+func (r *run) private() bool {
+	return r.running == nil && r.call.Log == nil && r.call.Elicit == nil && r.host.rules.ask == nil && len(r.host.cfg.Hooks) == 0 && len(r.call.Hooks) == 0
+}
 
 // run is one call under way: the pipeline of the package comment, on one goroutine.
 type run struct {
@@ -74,11 +99,13 @@ type run struct {
 	clock       atomic.Pointer[clock]           // time; nil while the input is on its way, when a plugin may ask already
 	running     *Running                        // nil for Host.Call: nobody watches
 	streamed    *stream                         // the input goes to the plugin as it arrives; nil if it does not
+	room        schema.Document                 // most inputs need no other
 	input       *schema.Document                // validated
 	seen        atomic.Pointer[schema.Document] // input, for the goroutine that receives while the input is still on its way
 	repairs     []Repair
 	reasons     []string          // why an approval is needed; none: it is not
 	round       *round            // what came before, of a call that is resumed
+	first       attempt           // most calls need no other
 	live        *attempt          // gave the output and waits for its acceptance
 	views       []*pb.DerivedView // that the plugin made of the input
 	errorViews  []*pb.DerivedView // that it made of its failure
@@ -142,7 +169,7 @@ func (r *run) stages(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	ctx, clock := r.limit(ctx)
-	defer clock.stop()
+	defer func() { clock.stop(r.private()) }()
 	r.clock.Store(clock)
 	if err := r.validate(text); err != nil {
 		return nil, err
@@ -213,7 +240,7 @@ func (r *run) validate(text []byte) error {
 	if len(text) > lim.Input {
 		return r.fail(TooLarge, NotStarted, fmt.Errorf("an input of %d bytes; the limit is %d", len(text), lim.Input))
 	}
-	doc, repairs, err := r.entry.input.Read(text, lim.document(lim.Input), r.entry.read)
+	doc, repairs, err := r.entry.input.ReadInto(&r.room, text, lim.document(lim.Input), r.entry.read)
 	if err == nil && r.entry.input == nil && !doc.IsObject() { // no schema is an open object, repaired like any other
 		var open *schema.Schema
 		if open, err = schema.Compile(openObject); err == nil {

@@ -14,6 +14,7 @@ type clock struct {
 	left      time.Duration // while it stands
 	stands    int           // how many questions are open
 	over      bool          // stopped, or its time is over
+	late      bool          // its time was over before it was stopped
 	ctx       callContext   // if the caller's context can not end
 	cancel    context.CancelCauseFunc
 }
@@ -50,13 +51,15 @@ func (c *clock) end(cause error) {
 	c.ctx.end(cause)
 }
 
-// stop ends the call's context.
-func (c *clock) stop() {
+// stop ends the call's context, unless it is private: nobody waits for the end of a context that nobody has.
+func (c *clock) stop(private bool) {
 	c.deadlines.mu.Lock()
-	c.over = true
+	c.late, c.over = c.over, true
 	c.deadlines.remove(c)
 	c.deadlines.mu.Unlock()
-	c.end(nil)
+	if !private || c.cancel != nil {
+		c.end(nil)
+	}
 }
 
 // pause stops the time until the function that it returns is called.

@@ -27,7 +27,7 @@ func TestDeadlines_EndInTheirOrder(t *testing.T) {
 	for _, i := range rand.Perm(len(all))[:250] {
 		switch c := all[i]; i % 2 {
 		case 0:
-			c.stop()
+			c.stop(false)
 		case 1:
 			resume := c.pause()
 			c.left = rand.N(time.Hour)
@@ -43,7 +43,7 @@ func TestDeadlines_EndInTheirOrder(t *testing.T) {
 			t.Fatalf("the timer fires at %v, the earliest deadline is %v", ds.armed, c.ends)
 		}
 		before = c.ends
-		c.stop()
+		c.stop(false)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestDeadlines_OneTimerEndsEveryClock(t *testing.T) {
 	soon := limited(&ds, 20*time.Millisecond)
 	sooner := limited(&ds, time.Millisecond)
 	done := limited(&ds, 2*time.Millisecond)
-	done.stop()
+	done.stop(false)
 	stands := limited(&ds, 2*time.Millisecond)
 	resume := stands.pause()
 	<-sooner.ctx.Done()
@@ -71,7 +71,7 @@ func TestDeadlines_OneTimerEndsEveryClock(t *testing.T) {
 	}
 	resume()
 	<-stands.ctx.Done()
-	late.stop()
+	late.stop(false)
 }
 
 func TestCallContext_ContextsBelowEndWithIt(t *testing.T) {

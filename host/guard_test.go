@@ -5,6 +5,8 @@ package host_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
+	"math"
 	"runtime"
 	"testing"
 
@@ -12,7 +14,7 @@ import (
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
-// ceilings are what a call may cost the host's process, its end of the session and what gRPC-like layers are left included.
+// ceilings are what a call may cost the host's process, its end of the session and gRPC included.
 // Raising one needs a line here that says why.
 var ceilings = []struct {
 	name   string
@@ -21,7 +23,11 @@ var ceilings = []struct {
 	allocs float64 // a call
 	bytes  float64
 }{
-	{"validated", host.Config{}, host.Call{}, 28, 3200},
+	{"validated", host.Config{}, host.Call{}, 19, 1950},
+	{"with a policy", host.Config{Policy: host.Policy{Rules: []host.Rule{{Action: host.Deny, Tool: "other"}}}}, host.Call{}, 19, 1950},
+	{"with a log", host.Config{Logger: slog.New(slog.DiscardHandler)}, host.Call{}, 24, 2050},                                                                      // asks the pipes whether something waits,
+	{"with a hook", host.Config{Hooks: []host.Hook{{Before: func(context.Context, *host.Call) (*host.Result, error) { return nil, nil }}}}, host.Call{}, 22, 3300}, // may keep the call and its context, so neither is used again,
+	{"with a trace context", host.Config{}, host.Call{Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, 19, 2050},
 }
 
 const guardInput = `{"location":"Paris","units":"metric","days":3}`
@@ -64,7 +70,7 @@ func TestGuard_ACallAllocates(t *testing.T) {
 			}
 			allocs, bytes := cost(call)
 			t.Logf("%.1f allocations and %.0f bytes a call", allocs, bytes)
-			if allocs > c.allocs || bytes > c.bytes {
+			if math.Round(allocs) > c.allocs || bytes > c.bytes {
 				t.Errorf("%.1f allocations and %.0f bytes a call; the ceilings are %.0f and %.0f", allocs, bytes, c.allocs, c.bytes)
 			}
 		})

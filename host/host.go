@@ -283,7 +283,7 @@ func (h *Host) ToolsFor(caller Caller) iter.Seq[Tool] {
 
 // visible reports whether a tool exists for a caller.
 func (h *Host) visible(e *entry, caller Caller) bool {
-	return h.rules.Visible(PolicyCall{Tool: e.tool, Trusted: e.plugin.cfg.Trusted, Caller: caller})
+	return h.rules.open || h.rules.Visible(PolicyCall{Tool: e.tool, Trusted: e.plugin.cfg.Trusted, Caller: caller})
 }
 
 // Tool finds a tool by id, alias or plugin/id.

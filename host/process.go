@@ -277,11 +277,32 @@ func exitError(plugin string, x launch.Exit, why error) *ExitError {
 // flush delivers what the process said before now: the lines of its pipes and the log records up to lastLog
 // (O4). A logger that is stuck delays nobody for longer than flushWait (O3).
 func (pr *process) flush(ctx context.Context, lastLog uint64) {
-	ctx, cancel := context.WithTimeout(ctx, flushWait)
-	defer cancel()
-	pr.os.Flush(ctx)
+	wait := &flushing{Context: ctx}
+	defer wait.stop()
+	pr.os.Flush(wait)
 	if lastLog > pr.flushed.Swap(lastLog) {
-		pr.plugin.host.sink.flush(ctx)
+		pr.plugin.host.sink.flush(wait)
+	}
+}
+
+// flushing is a context that ends after flushWait, counted from when somebody first waits for that: mostly nobody does. It is for
+// one goroutine.
+type flushing struct {
+	context.Context // the call's; from the first Done on, the one that ends
+	cancel          context.CancelFunc
+}
+
+// Done implements context.Context.
+func (f *flushing) Done() <-chan struct{} {
+	if f.cancel == nil {
+		f.Context, f.cancel = context.WithTimeout(f.Context, flushWait)
+	}
+	return f.Context.Done()
+}
+
+func (f *flushing) stop() {
+	if f.cancel != nil {
+		f.cancel()
 	}
 }
 

@@ -49,6 +49,9 @@ const traceIDEnd = 3 + 32
 
 // traceContext returns what is well formed of a trace context from outside. Only what version 00 has is read, of later ones too.
 func traceContext(parent, state string) remoteTrace {
+	if parent == "" {
+		return remoteTrace{}
+	}
 	const traceID, spanID = "00000000000000000000000000000000", "0000000000000000"
 	if len(parent) > 55 && parent[55] == '-' && !strings.HasPrefix(parent, "00") {
 		parent = "00" + parent[2:55]

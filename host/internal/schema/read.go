@@ -69,9 +69,15 @@ type Repair struct {
 // Errors: *SyntaxError and *LimitError, for which there is no document and which quote nothing of the text if the schema has
 // sensitive fields; with a document: *Error, for the furthest attempt (b17), *LimitError, *PanicError.
 func (s *Schema) Read(text []byte, lim Limits, opt ReadOptions) (*Document, []Repair, error) {
+	return s.ReadInto(new(Document), text, lim, opt)
+}
+
+// ReadInto is Read that may use a zero document of the caller's for the one that it returns.
+func (s *Schema) ReadInto(room *Document, text []byte, lim Limits, opt ReadOptions) (*Document, []Repair, error) {
 	if !s.Sensitive() { // of such a document the values are needed
 		if valid, values := s.skim(text, lim, true); valid {
-			return &Document{text: text, values: values, undecoded: true}, nil, nil
+			*room = Document{text: text, values: values, undecoded: true}
+			return room, nil, nil
 		}
 	}
 	d, err := Parse(text, lim)
