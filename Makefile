@@ -16,7 +16,7 @@ FUZZTIME := 10s
 SOAK     := 5m
 GOBUILD  := go build -trimpath
 
-.PHONY: help setup build faults demo upstream test lint lint-go lint-proto lint-mod generate image bench benchruns performance profile fuzz clean contract mutants requirements soak conformance clients import guards
+.PHONY: help setup build faults demo upstream test guards lint lint-go lint-proto lint-mod generate image bench benchruns performance profile fuzz clean contract mutants requirements soak conformance clients import
 
 help: ## Print this list
 	@echo 'usage: make TARGET'
@@ -56,7 +56,11 @@ upstream: build ## Serve recorded weather and web answers on loopback, with bin/
 test: build ## Run all tests, shuffled, under the race detector if there is a C compiler
 	@if CGO_ENABLED=1 go build -race runtime/cgo 2>/dev/null; then CGO_ENABLED=1 race=-race; else \
 		race=; echo 'make test: no working C compiler: running WITHOUT the race detector'; fi; \
-	set -x; go test $$race -shuffle=on -timeout=7m ./... && go -C bench test ./profile ./report @$(MAKE) guards guards: ## Hold the allocations and bytes of a call to their ceilings, without the race detector -count=1 -run '^TestGuard' ./host ./host/internal/schema ./proto/session ./pluginsdk
+	set -x; go test $$race -shuffle=on -timeout=7m ./... && go -C bench test ./profile ./report
+	@$(MAKE) guards
+
+guards: ## Hold the allocations and bytes of a call to their ceilings, without the race detector
+	go test -count=1 -run '^TestGuard' ./host ./host/internal/schema ./proto/session ./pluginsdk
 
 contract: ## Print the contract's rules, what was decided, and the tests that hold them
 	@mkdir -p bin
