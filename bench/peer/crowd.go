@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/bench/bare"
 	"github.com/toolhost/toolhost/bench/measure"
 	"github.com/toolhost/toolhost/bench/weather"
 	"github.com/toolhost/toolhost/host"
@@ -24,6 +25,7 @@ type Crowd struct {
 	State   string // the state directory
 	Plugins int
 	Tools   int  // of each plugin
+	Bare    bool // there is no host: the plugins are bare ones, of one tool
 	Spread  bool // calls go to every tool in turn; else to one in the middle
 }
 
@@ -84,24 +86,15 @@ func (p *crowded) Close() {
 	_ = p.cmd.Wait()
 }
 
-// ServeCrowd is the crowd's process: it opens the host that text describes, starts every plugin with a call, and makes calls on
-// command until stdin ends.
+// ServeCrowd is the crowd's process: it starts every plugin that text describes with a call, and makes calls on command until stdin
+// ends.
 func ServeCrowd(text string, in io.Reader, out io.Writer) error {
 	var c Crowd
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return err
 	}
-	cfg := host.Config{StateDir: c.State, Eager: true}
-	for i := range c.Plugins {
-		cfg.Plugins = append(cfg.Plugins, host.Plugin{Name: fmt.Sprintf("weather-%03d", i), Path: c.Plugin, Args: []string{strconv.Itoa(c.Tools)},
-			Sandbox: host.Sandbox{Profile: host.ProfileNone}})
-	}
-	h, err := host.Open(context.Background(), cfg)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = h.Close() }()
-	r, err := c.ready(h)
+	r, end, err := c.open()
+	defer end()
 	if err != nil {
 		return err
 	}
@@ -127,60 +120,102 @@ func ServeCrowd(text string, in io.Reader, out io.Writer) error {
 
 // caller makes the calls of a crowd.
 type caller struct {
-	host  *host.Host
-	names []string // of the tools that are called in turn
-	pids  []int    // of this process and of the plugins that are called
+	calls []func() error // one for each tool; they are made in turn
+	pids  []int          // of the plugins, and in the end of those that are called
 	next  atomic.Uint64
 }
 
-// ready calls every tool once, so that every plugin runs, and chooses what is called from then on.
-func (c Crowd) ready(h *host.Host) (*caller, error) {
-	r := &caller{host: h, pids: []int{os.Getpid()}}
-	var all []string
-	for t := range h.Tools() {
-		all = append(all, t.Plugin+"/"+t.ID)
+// open starts the plugins, calls every tool once, and chooses what is called from then on. end ends what was started, also after an
+// error.
+func (c Crowd) open() (r *caller, end func(), err error) {
+	r = new(caller)
+	if c.Bare {
+		end, err = c.openBare(r)
+	} else {
+		end, err = c.openHost(r)
 	}
-	if len(all) != c.Plugins*c.Tools {
-		return nil, fmt.Errorf("%d tools instead of %d", len(all), c.Plugins*c.Tools)
+	if err != nil {
+		return nil, end, err
 	}
-	r.names = all
-	for range all {
-		if err := r.call(); err != nil {
-			return nil, err
-		}
+	if len(r.calls) != c.Plugins*c.Tools || len(r.pids) != c.Plugins {
+		return nil, end, fmt.Errorf("%d tools in %d plugins instead of %d in %d", len(r.calls), len(r.pids), c.Plugins*c.Tools, c.Plugins)
 	}
 	if !c.Spread {
-		r.names = all[len(all)/2 : len(all)/2+1]
+		r.calls, r.pids = r.calls[len(r.calls)/2:len(r.calls)/2+1], r.pids[c.Plugins/2:c.Plugins/2+1]
 	}
-	i := 0
-	for p := range h.Plugins() {
-		if c.Spread || i == c.Plugins/2 {
-			r.pids = append(r.pids, p.PID)
-		}
-		i++
-	}
-	return r, nil
+	return r, end, nil
 }
 
-func (r *caller) call() error {
-	name := r.names[r.next.Add(1)%uint64(len(r.names))]
-	_, err := r.host.Call(context.Background(), host.Call{Tool: name, Input: json.RawMessage(weather.Input)})
-	return err
+func (c Crowd) openHost(r *caller) (end func(), err error) {
+	cfg := host.Config{StateDir: c.State, Eager: true}
+	for i := range c.Plugins {
+		cfg.Plugins = append(cfg.Plugins, host.Plugin{Name: fmt.Sprintf("weather-%03d", i), Path: c.Plugin, Args: []string{strconv.Itoa(c.Tools)},
+			Sandbox: host.Sandbox{Profile: host.ProfileNone}})
+	}
+	h, err := host.Open(context.Background(), cfg)
+	if err != nil {
+		return func() {}, err
+	}
+	end = func() { _ = h.Close() }
+	for p := range h.Plugins() {
+		for _, id := range p.Tools {
+			call := host.Call{Tool: p.Name + "/" + id, Input: json.RawMessage(weather.Input)}
+			r.calls = append(r.calls, func() error {
+				_, err := h.Call(context.Background(), call)
+				return err
+			})
+			if err := r.calls[len(r.calls)-1](); err != nil {
+				return end, err
+			}
+		}
+	}
+	for p := range h.Plugins() { // they run since they were called
+		r.pids = append(r.pids, p.PID)
+	}
+	return end, nil
 }
+
+// openBare starts bare plugins, of one tool each.
+func (c Crowd) openBare(r *caller) (end func(), err error) {
+	var running []*bare.Running
+	end = func() {
+		for _, p := range running {
+			p.Close()
+		}
+	}
+	for range c.Plugins {
+		p, err := bare.Start(c.Plugin)
+		if err != nil {
+			return end, err
+		}
+		running = append(running, p)
+		call, err := Checked(weather.InSchema, weather.OutSchema, weather.Input, p.Call)
+		if err != nil {
+			return end, err
+		}
+		if err := call(); err != nil {
+			return end, err
+		}
+		r.calls, r.pids = append(r.calls, call), append(r.pids, p.PID())
+	}
+	return end, nil
+}
+
+func (r *caller) call() error { return r.calls[r.next.Add(1)%uint64(len(r.calls))]() }
 
 // load counts the CPU time of the host and of the plugins that are called. To look at a hundred processes takes a while: it is not
 // counted, since the host's time is read last before and first after.
 func (r *caller) load(inFlight int, d time.Duration) (measure.Sample, error) {
 	used := func() (sum time.Duration) {
-		for _, pid := range r.pids[1:] {
-			sum += measure.CPU(pid)
+		for _, pid := range r.pids {
+			sum += measure.Own(pid)
 		}
 		return sum
 	}
 	before := used()
-	before += measure.Own(r.pids[0])
+	before += measure.Own(os.Getpid())
 	times, err := measure.Load(inFlight, d, r.call)
-	after := measure.Own(r.pids[0])
+	after := measure.Own(os.Getpid())
 	after += used()
 	return times.Sample(after - before), err
 }
