@@ -234,6 +234,7 @@ func (p *bufferPool) Put(b *[]byte) {
 	for i, size := range tierSizes {
 		if cap(*b) == size {
 			p.tiers[i].Put(b)
+			return // it is another's now
 		}
 	}
 }
