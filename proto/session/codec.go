@@ -121,12 +121,10 @@ func unmarshalFrame(data []byte, keep shared) (*pb.Frame, error) {
 			body  pb.Open
 		}{}
 		f.frame.Call, f.frame.Body, f.of.Open = call, &f.of, &f.body
-		if keep >= sharedAll {
-			large, err := unmarshal(body, &f.body, 4)
-			f.body.Input = large
-			return &f.frame, err
+		if keep < sharedAll {
+			return &f.frame, proto.Unmarshal(body, &f.body)
 		}
-		return &f.frame, proto.Unmarshal(body, &f.body)
+		return &f.frame, unmarshal(body, &f.body, 4, &f.body.Input)
 	case 3:
 		f := &struct {
 			frame pb.Frame
@@ -142,12 +140,10 @@ func unmarshalFrame(data []byte, keep shared) (*pb.Frame, error) {
 			body  pb.Output
 		}{}
 		f.frame.Call, f.frame.Body, f.of.Output = call, &f.of, &f.body
-		if keep >= sharedAll {
-			large, err := unmarshal(body, &f.body, 1)
-			f.body.Output = large
-			return &f.frame, err
+		if keep < sharedAll {
+			return &f.frame, proto.Unmarshal(body, &f.body)
 		}
-		return &f.frame, proto.Unmarshal(body, &f.body)
+		return &f.frame, unmarshal(body, &f.body, 1, &f.body.Output)
 	case 9:
 		f := &struct {
 			frame pb.Frame
@@ -155,12 +151,10 @@ func unmarshalFrame(data []byte, keep shared) (*pb.Frame, error) {
 			body  pb.Chunk
 		}{}
 		f.frame.Call, f.frame.Body, f.of.Chunk = call, &f.of, &f.body
-		if keep >= sharedChunks {
-			large, err := unmarshal(body, &f.body, 1)
-			f.body.Data = large
-			return &f.frame, err
+		if keep < sharedChunks {
+			return &f.frame, proto.Unmarshal(body, &f.body)
 		}
-		return &f.frame, proto.Unmarshal(body, &f.body)
+		return &f.frame, unmarshal(body, &f.body, 1, &f.body.Data)
 	}
 	f := &pb.Frame{}
 	return f, proto.Unmarshal(data, f)
@@ -186,24 +180,26 @@ func splitFrame(data []byte) (number protowire.Number, call uint64, body []byte)
 	return number, call, body
 }
 
-// unmarshal decodes the body of a frame except the field of bytes with the number large, which it leaves where it is in data and returns.
-func unmarshal(data []byte, m proto.Message, large protowire.Number) ([]byte, error) {
-	var field, rest []byte
+// unmarshal decodes the body of a frame except the field of bytes with the number large: field is set to where it is in data.
+func unmarshal(data []byte, m proto.Message, large protowire.Number, field *[]byte) error {
+	var kept, rest []byte
 	for at := data; len(at) > 0; {
 		number, kind, n := protowire.ConsumeField(at)
 		if n < 0 {
-			return nil, protowire.ParseError(n)
+			return protowire.ParseError(n)
 		}
 		if number == large && kind == protowire.BytesType {
 			_, _, tag := protowire.ConsumeTag(at)
-			field, _ = protowire.ConsumeBytes(at[tag:])
-			field = field[:len(field):len(field)]
+			kept, _ = protowire.ConsumeBytes(at[tag:])
+			kept = kept[:len(kept):len(kept)]
 		} else {
 			rest = append(rest, at[:n]...)
 		}
 		at = at[n:]
 	}
-	return field, proto.Unmarshal(rest, m)
+	err := proto.Unmarshal(rest, m) // which clears the field
+	*field = kept
+	return err
 }
 
 // bufferPool is a mem.BufferPool that does not clear.
