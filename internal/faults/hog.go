@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
+	"sync"
 	"time"
 )
 
@@ -62,10 +64,29 @@ const (
 )
 
 func bomb(ctx context.Context, _ Input) (Output, error) {
+	spareThreads(8)
 	if err := split(bombDepth); err != nil {
 		return Output{}, fmt.Errorf("the fork bomb was stopped: %w", err)
 	}
 	return forever(ctx)
+}
+
+// spareThreads makes threads that the runtime keeps: under a limit of tasks it would die of wanting one more, in place of the bomb.
+func spareThreads(n int) {
+	var there, done sync.WaitGroup
+	release := make(chan struct{})
+	there.Add(n)
+	for range n {
+		done.Go(func() { // ends with release; each has a thread of its own until then
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			there.Done()
+			<-release
+		})
+	}
+	there.Wait()
+	close(release)
+	done.Wait()
 }
 
 // split starts two processes of the bomb.
