@@ -4,9 +4,9 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"math"
 	"slices"
+	"unicode/utf8"
 )
 
 // Object is a JSON object whose members keep their order and their bytes (R20, R21).
@@ -18,44 +18,89 @@ type Member = struct {
 	Value json.RawMessage // as it was written
 }
 
-// ParseObject reads an object; of members with the same name the last one wins, in the place of the first. ok is false, and the
-// object nil, if raw is anything else.
+// ParseObject reads an object; of members with the same name the last one wins, in the place of the first. The values are parts of raw,
+// which must stay as it is. ok is false, and the object nil, if raw is anything else.
 func ParseObject(raw json.RawMessage) (o Object, ok bool) { return ParseObjectUpTo(raw, math.MaxInt) }
 
 // ParseObjectUpTo is ParseObject for an object that may have so many members, counting each time that a name is there. Of one that has
 // more, ok is false.
 func ParseObjectUpTo(raw json.RawMessage, most int) (o Object, ok bool) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+	s := scan{text: raw, depth: 1}
+	if s.peek() != '{' {
 		return nil, false
 	}
-	o = Object{}
-	at := map[string]int{}
-	for n := 0; dec.More(); n++ {
-		if n == most {
+	s.at++
+	if s.peek() == '}' {
+		s.at++
+		if !s.end() {
 			return nil, false
 		}
-		t, err := dec.Token()
-		name, isName := t.(string)
-		var value json.RawMessage
-		if err != nil || !isName || dec.Decode(&value) != nil {
+		return Object{}, true
+	}
+	o = make(Object, 0, fewMembers)
+	var at map[string]int // of more than a few
+	for n := 0; ; n++ {
+		start := s.at
+		if n == most || !s.name() {
 			return nil, false
 		}
-		if i, twice := at[name]; twice {
-			o[i].Value = value
-			continue
+		name, ok := unquote(raw[start:s.at])
+		s.space()
+		start = s.at
+		if !ok || !s.value() {
+			return nil, false
 		}
-		at[name] = len(o)
-		o = append(o, Member{name, value})
+		o, at = o.with(at, Member{name, raw[start:s.at:s.at]})
+		switch s.peek() {
+		case ',':
+			s.at++
+			s.space()
+		case '}':
+			s.at++
+			if !s.end() {
+				return nil, false
+			}
+			return o, true
+		default:
+			return nil, false
+		}
 	}
-	if _, err := dec.Token(); err != nil {
-		return nil, false
+}
+
+// fewMembers is up to how many members are looked through for a name. Of more there is an index, so that a hostile object costs no
+// more for each of its members.
+const fewMembers = 8
+
+// with adds a member, or replaces that of its name.
+func (o Object) with(at map[string]int, m Member) (Object, map[string]int) {
+	i, twice := at[m.Name]
+	if at == nil {
+		i = o.index(m.Name)
+		twice = i >= 0
 	}
-	_, err := dec.Token()
-	if err != io.EOF {
-		return nil, false
+	if twice {
+		o[i].Value = m.Value
+		return o, at
 	}
-	return o, true
+	o = append(o, m)
+	if at != nil {
+		at[m.Name] = len(o) - 1
+	} else if len(o) == fewMembers {
+		at = make(map[string]int, 2*fewMembers)
+		for i, m := range o {
+			at[m.Name] = i
+		}
+	}
+	return o, at
+}
+
+// unquote is the text of a member's name with its colon, which a scan has read.
+func unquote(raw []byte) (name string, ok bool) {
+	raw = raw[:bytes.LastIndexByte(raw, '"')+1]
+	if text := raw[1 : len(raw)-1]; bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
+		return string(text), true
+	}
+	return name, json.Unmarshal(raw, &name) == nil
 }
 
 // ParseArray reads an array.
@@ -110,23 +155,28 @@ func (o Object) Clone() Object { return slices.Clone(o) }
 
 // Raw is the object as JSON, its values byte for byte.
 func (o Object) Raw() json.RawMessage {
-	var b bytes.Buffer
-	b.WriteByte('{')
+	size := 2
+	for _, m := range o {
+		size += len(m.Name) + len(m.Value) + 4
+	}
+	b := append(make([]byte, 0, size), '{')
 	for i, m := range o {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		b.Write(Quote(m.Name))
-		b.WriteByte(':')
-		b.Write(m.Value)
+		b = append(AppendQuote(b, m.Name), ':')
+		b = append(b, m.Value...)
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return append(b, '}')
 }
 
 // Array is a list as JSON.
 func Array(list []json.RawMessage) json.RawMessage {
-	out := json.RawMessage{'['}
+	size := 2
+	for _, x := range list {
+		size += len(x) + 1
+	}
+	out := append(make(json.RawMessage, 0, size), '[')
 	for i, x := range list {
 		if i > 0 {
 			out = append(out, ',')
@@ -136,9 +186,17 @@ func Array(list []json.RawMessage) json.RawMessage {
 	return append(out, ']')
 }
 
-// Compact takes the white space between tokens out, so that no line break is in a message. What is no JSON comes back as
-// null.
+// Compact takes the white space between tokens out, so that no line break is in a message. It may be raw itself. What is no JSON comes
+// back as null.
 func Compact(raw json.RawMessage) json.RawMessage {
+	s := scan{text: raw}
+	s.space()
+	if !s.value() || !s.end() {
+		return json.RawMessage("null")
+	}
+	if !s.loose {
+		return raw[:len(raw):len(raw)]
+	}
 	var b bytes.Buffer
 	b.Grow(len(raw))
 	if json.Compact(&b, raw) != nil {
@@ -148,7 +206,38 @@ func Compact(raw json.RawMessage) json.RawMessage {
 }
 
 // Quote is a string as JSON, with < > & as they are.
-func Quote(s string) json.RawMessage { return Encode(s) }
+func Quote(s string) json.RawMessage { return AppendQuote(make([]byte, 0, len(s)+2+len(s)/8), s) }
+
+// AppendQuote appends a string as JSON.
+func AppendQuote(b []byte, s string) []byte {
+	start, from := len(b), 0
+	b = append(b, '"')
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= ' ' && c < 0x80 && c != '"' && c != '\\' {
+			continue
+		}
+		e := c
+		switch c {
+		case '"', '\\':
+		case '\n':
+			e = 'n'
+		case '\r':
+			e = 'r'
+		case '\t':
+			e = 't'
+		default:
+			if r, n := utf8.DecodeRuneInString(s[i:]); c >= 0x80 && (r != utf8.RuneError || n > 1) && r != '\u2028' && r != '\u2029' {
+				i += n - 1
+				continue
+			}
+			return append(b[:start], Encode(s)...)
+		}
+		b = append(append(b, s[from:i]...), '\\', e)
+		from = i + 1
+	}
+	return append(append(b, s[from:]...), '"')
+}
 
 // Encode is a value as JSON, with < > & as they are; null if it has none.
 func Encode(v any) json.RawMessage {
@@ -171,7 +260,9 @@ func Kind(raw json.RawMessage) byte {
 }
 
 // Equal reports whether two texts are the same but for white space between tokens.
-func Equal(a, b json.RawMessage) bool { return bytes.Equal(Compact(a), Compact(b)) }
+func Equal(a, b json.RawMessage) bool {
+	return bytes.Equal(a, b) || bytes.Equal(Compact(a), Compact(b))
+}
 
 // Type is the JSON Schema type of a value.
 func Type(raw json.RawMessage) string {

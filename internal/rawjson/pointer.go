@@ -8,8 +8,13 @@ import (
 
 // PointerToken is a name as a token of a JSON Pointer.
 func PointerToken(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return escapes.Replace(name)
 }
+
+var (
+	escapes   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescapes = strings.NewReplacer("~1", "/", "~0", "~")
+)
 
 // Resolve returns what a reference within the schema points to; nil if it points to nothing here, or by an anchor or id.
 func Resolve(root json.RawMessage, ref string) json.RawMessage {
@@ -22,7 +27,7 @@ func Resolve(root json.RawMessage, ref string) json.RawMessage {
 	}
 	at := root
 	for token := range strings.SplitSeq(unescapeFragment(pointer), "/") {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		token = unescapes.Replace(token)
 		if list, isList := ParseArray(at); isList {
 			i, err := strconv.Atoi(token)
 			if err != nil || i < 0 || i >= len(list) {
