@@ -63,7 +63,7 @@ func (c capabilities) required() json.RawMessage {
 const maxMessage = 8 << 10
 
 // inquire makes a tool's question one of MCP. The error says why it cannot be asked.
-func (c *calls) inquire(tool host.Tool, q host.Question) (*inquiry, error) {
+func (c *calls) inquire(tool *exported, q host.Question) (*inquiry, error) {
 	switch q.Kind {
 	case host.QuestionSampling:
 		return plain(sampling, q.Params, "content")

@@ -68,7 +68,7 @@ func (c *calls) call(ctx context.Context, r request) (json.RawMessage, error) {
 		return nil, c.unknown(r.name, list)
 	}
 	if len(r.arguments) > 0 && rawjson.Kind(r.arguments) != '{' {
-		return project.Error(tool, &host.Error{Op: "call", Tool: tool.Name, Code: host.InvalidInput,
+		return project.Error(tool.Tool, &host.Error{Op: "call", Tool: tool.Name, Code: host.InvalidInput,
 			Err: fmt.Errorf("the arguments must be a JSON object, and are of type %s", rawjson.Type(r.arguments))}), nil
 	}
 	if r.era == project.Modern && r.state != "" {
@@ -98,7 +98,7 @@ func (c *calls) unknown(name string, list *listing) *rpcError {
 const maxSaid = 200
 
 // goOn takes up what waits for the answers of this request.
-func (c *calls) goOn(ctx context.Context, r request, tool host.Tool) (json.RawMessage, error) {
+func (c *calls) goOn(ctx context.Context, r request, tool *exported) (json.RawMessage, error) {
 	t, err := c.sealer.open(r.state, bound(r), time.Now())
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (c *calls) run(ctx context.Context, f *flight, r request, call host.Call) (
 	p := c.pace(r)
 	f.attend(r, p)
 	if !c.begin(ctx, f, call) {
-		return project.Error(f.tool, &host.Error{Op: "call", Tool: call.Tool, Code: host.Closed, Err: errServerClosed}), nil
+		return project.Error(f.tool.Tool, &host.Error{Op: "call", Tool: call.Tool, Code: host.Closed, Err: errServerClosed}), nil
 	}
 	return c.stay(ctx, f, r, p)
 }
@@ -212,7 +212,7 @@ func (c *calls) park(f *flight, r request, qs []*question) (json.RawMessage, err
 	round, err := c.lot.put(f)
 	if err != nil {
 		f.cancel(err)
-		return project.Error(f.tool, &host.Error{Op: "call", Tool: f.tool.Name, Code: host.Busy, Outcome: host.Unknown, Err: err}), nil
+		return project.Error(f.tool.Tool, &host.Error{Op: "call", Tool: f.tool.Name, Code: host.Busy, Outcome: host.Unknown, Err: err}), nil
 	}
 	state, err := c.sealer.seal(ticket{Flight: f.id, Round: round, Expires: time.Now().Add(c.lot.wait).Unix() + 1}, bound(r))
 	if err != nil {
@@ -224,7 +224,7 @@ func (c *calls) park(f *flight, r request, qs []*question) (json.RawMessage, err
 // finish is the result of a call that is over, or the error that ends it.
 func (c *calls) finish(ctx context.Context, f *flight, r request) (json.RawMessage, error) {
 	if f.err == nil {
-		return project.Result(f.tool, f.res, r.era, c.cfg.Result), nil
+		return project.Result(f.tool.Tool, f.tool.wraps[r.era], f.res, r.era, c.cfg.Result), nil
 	}
 	if s, ok := errors.AsType[*host.SuspendedError](f.err); ok {
 		return c.suspended(ctx, f, r, s.Suspension)
@@ -244,5 +244,5 @@ func (c *calls) finish(ctx context.Context, f *flight, r request) (json.RawMessa
 			data:    fmt.Appendf(nil, `{"requiredCapabilities":%s}`, required),
 		}
 	}
-	return project.Error(f.tool, f.err), nil
+	return project.Error(f.tool.Tool, f.err), nil
 }

@@ -37,17 +37,18 @@ type listing struct {
 
 // exported is one tool under the name that clients call it by.
 type exported struct {
-	name string
-	tool host.Tool
+	host.Tool
+	name  string
+	wraps [2]bool // by era: structuredContent is an object around the output
 }
 
 // find returns the tool that a client calls by name.
-func (l *listing) find(name string) (host.Tool, bool) {
+func (l *listing) find(name string) (*exported, bool) {
 	i, ok := l.byName[name]
 	if !ok {
-		return host.Tool{}, false
+		return nil, false
 	}
-	return l.tools[i].tool, true
+	return &l.tools[i], true
 }
 
 // listings are the lists that were made last, one a caller.
@@ -113,7 +114,7 @@ func (s *Server) export(source []host.Tool) *listing {
 		}
 		lists[project.Legacy], lists[project.Modern] = append(lists[project.Legacy], old), append(lists[project.Modern], now)
 		l.byName[n.Name] = len(l.tools)
-		l.tools = append(l.tools, exported{n.Name, n.Tool})
+		l.tools = append(l.tools, exported{n.Tool, n.Name, [2]bool{project.Legacy: project.Wraps(n.Tool, project.Legacy)}})
 	}
 	for e, list := range lists {
 		l.json[e] = rawjson.Array(list)
@@ -134,7 +135,7 @@ func (s *Server) entry(t host.Tool, name string, e project.Era) (entry json.RawM
 	for _, n := range notes {
 		s.log.Info("a tool's definition", "tool", name, "warning", n.String())
 	}
-	if entry != nil && !json.Valid(entry) {
+	if entry != nil && !rawjson.Valid(entry) {
 		s.log.Error("a tool is not listed: its definition is no JSON", "tool", name)
 		return nil
 	}

@@ -46,7 +46,7 @@ func (m message) version() string {
 // is no request and no response has a fault.
 func parse(data []byte) (msgs []message, batch bool, fault *rpcError) {
 	data = bytes.TrimSpace(data)
-	if !json.Valid(data) {
+	if !rawjson.Valid(data) {
 		return nil, false, &rpcError{code: codeParse, message: "parse error: the message is no JSON"}
 	}
 	if data[0] != '[' {

@@ -18,7 +18,7 @@ import (
 type flight struct {
 	id     string
 	owner  string // whose it is, for the limits of what is parked
-	tool   host.Tool
+	tool   *exported
 	cancel context.CancelCauseFunc
 	wake   chan struct{} // one token: there is something to do for who attends
 
@@ -219,7 +219,7 @@ func (l *lot) take(id string, round int) *flight {
 }
 
 // newFlight returns a flight that has not begun.
-func newFlight(tool host.Tool, owner string) *flight {
+func newFlight(tool *exported, owner string) *flight {
 	return &flight{
 		id: rand.Text(), owner: owner, tool: tool, level: never,
 		wake: make(chan struct{}, 1), done: make(chan struct{}), names: map[string]bool{},

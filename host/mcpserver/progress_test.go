@@ -185,7 +185,7 @@ func TestT12_LogData(t *testing.T) {
 			t.Error(diff, err)
 		}
 	}
-	h := slog.New(logHandler{flight: &flight{attended: true, level: slog.LevelInfo, wake: make(chan struct{}, 1), tool: host.Tool{Plugin: "p"}}})
+	h := slog.New(logHandler{flight: &flight{attended: true, level: slog.LevelInfo, wake: make(chan struct{}, 1), tool: &exported{Tool: host.Tool{Plugin: "p"}}}})
 	h.With("a", 1).WithGroup("g").With("b", 2).Info("m", "c", 3)
 	n, ok := h.Handler().(logHandler).flight.peek()
 	raw, _ = json.Marshal(n.log)

@@ -45,7 +45,7 @@ func (c *calls) askLater(r request, s host.Suspension, inq *inquiry, remark stri
 }
 
 // decide takes what a modern client brought for a suspended call.
-func (c *calls) decide(ctx context.Context, r request, tool host.Tool, t ticket) (json.RawMessage, error) {
+func (c *calls) decide(ctx context.Context, r request, tool *exported, t ticket) (json.RawMessage, error) {
 	s, ok, err := c.pending(t.Suspension)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (c *calls) pending(id string) (host.Suspension, bool, error) {
 }
 
 // answered goes on with the call as the client's person said.
-func (c *calls) answered(ctx context.Context, r request, tool host.Tool, s host.Suspension, a host.Answer) (json.RawMessage, error) {
+func (c *calls) answered(ctx context.Context, r request, tool *exported, s host.Suspension, a host.Answer) (json.RawMessage, error) {
 	var call host.Call
 	switch {
 	case s.Kind == host.KindApproval && a.Action == "cancel":
@@ -117,7 +117,7 @@ const approveSchema = `{"type":"object","properties":{"approve":{"type":"boolean
 const maxShown = 16 << 10
 
 // inquireSuspension is what to ask of what a call waits for. The error says why the client is not asked.
-func (c *calls) inquireSuspension(tool host.Tool, r request, s host.Suspension) (*inquiry, error) {
+func (c *calls) inquireSuspension(tool *exported, r request, s host.Suspension) (*inquiry, error) {
 	approval := s.Kind == host.KindApproval
 	switch {
 	case approval && !c.cfg.Approvals.allow(r.caller.Channel):
@@ -150,7 +150,7 @@ func (c *calls) inquireSuspension(tool host.Tool, r request, s host.Suspension) 
 }
 
 // approvalText is the host's own question (T13): what of it is the plugin's or the model's is marked so.
-func approvalText(tool host.Tool, s host.Suspension, display string) string {
+func approvalText(tool *exported, s host.Suspension, display string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "May the tool %s of plugin %s run?\n", tool.ID, tool.Plugin)
 	if s.Title != "" {
@@ -171,13 +171,13 @@ const (
 )
 
 // waits is the result of a call that somebody else has to decide.
-func waits(tool host.Tool, s host.Suspension, why error) (json.RawMessage, error) {
+func waits(tool *exported, s host.Suspension, why error) (json.RawMessage, error) {
 	what, how := "an answer", fmt.Sprintf("toolhost resume %s --data JSON", s.ID)
 	if s.Kind == host.KindApproval {
 		what, how = "an approval", fmt.Sprintf("toolhost resume %s --approve, or --deny REASON", s.ID)
 	}
 	s.Sealed = nil // of no use to a client
-	return project.Error(tool, &host.Error{Op: "call", Tool: s.Tool, Code: host.Suspended, Err: &waitError{
+	return project.Error(tool.Tool, &host.Error{Op: "call", Tool: s.Tool, Code: host.Suspended, Err: &waitError{
 		&host.SuspendedError{Suspension: s},
 		fmt.Sprintf("it waits for %s until %s; a person gives it by: %s, and gets the result (%v)", what, s.Expires.UTC().Format(time.RFC3339), how, why),
 	}}), nil

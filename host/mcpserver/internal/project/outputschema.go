@@ -75,6 +75,16 @@ func outputOf(t host.Tool, e Era) (out output, notes []Note) {
 	return out, notes
 }
 
+// Wraps reports whether structuredContent is {"result": OUTPUT} for clients of an era (R16). It takes as long as Tool does: know it
+// before a call.
+func Wraps(t host.Tool, e Era) bool {
+	if e == Modern {
+		return false
+	}
+	out, _ := outputOf(t, e)
+	return out.wrapped && out.schema != nil
+}
+
 // wrap makes a schema of any root one of {"result": value}. Definitions are lifted so that references still lead to them; nil
 // if others would lead elsewhere.
 func wrap(schema json.RawMessage, draft int) json.RawMessage {

@@ -23,8 +23,9 @@ const maxErrorObject = 16 << 10
 // Result is the CallToolResult of a call that succeeded, for clients of an era: content, structuredContent if the tool
 // declares an output schema, _meta and what else an imported tool's result had. Outputs are there byte for byte (R21). A
 // result of more than limit bytes becomes one with isError that says how large it is and how to ask for less, never a
-// part of it (R23); if limit is zero, there is none. It is pure: it may be called concurrently.
-func Result(t host.Tool, res *host.Result, e Era, limit int) json.RawMessage {
+// part of it (R23); if limit is zero, there is none. wrap is what Wraps says of the tool and the era. It is pure: it may be called
+// concurrently.
+func Result(t host.Tool, wrap bool, res *host.Result, e Era, limit int) json.RawMessage {
 	declared := rawjson.Kind(t.OutputSchema) != 0 && rawjson.Kind(t.OutputSchema) != 'n'
 	if declared && res.Output == nil && t.OutputMode == host.OutputWarn {
 		return Error(t, callError(t, host.InvalidOutput, fmt.Errorf("plugin %s declares an output schema for the tool and returned nothing", t.Plugin)))
@@ -35,7 +36,7 @@ func Result(t host.Tool, res *host.Result, e Era, limit int) json.RawMessage {
 	}
 	o := rawjson.Object{{"content", rawjson.Array(blocks)}}
 	if declared {
-		if s := structured(t, res.Output, e); s != nil {
+		if s := structured(t, wrap, res.Output, e); s != nil {
 			o.Set("structuredContent", s)
 		}
 	}
@@ -74,16 +75,15 @@ func shown(t host.Tool, res *host.Result, declared bool) host.ModelOutput {
 }
 
 // structured is the structuredContent of an output; nil: clients of the era get none.
-func structured(t host.Tool, raw json.RawMessage, e Era) json.RawMessage {
+func structured(t host.Tool, wrap bool, raw json.RawMessage, e Era) json.RawMessage {
 	if raw == nil {
 		if t.OutputMode != host.OutputReject {
 			return nil
 		}
 		raw = json.RawMessage("null") // the schema admits it, or the host had refused the output
 	}
-	out, _ := outputOf(t, e)
 	switch {
-	case out.wrapped && out.schema != nil:
+	case wrap:
 		return rawjson.Object{{"result", rawjson.Compact(raw)}}.Raw()
 	case e == Legacy && rawjson.Kind(raw) != '{':
 		return nil

@@ -25,6 +25,11 @@ func returned(output string) *host.Result {
 	return r
 }
 
+// resultFor is Result as the server calls it.
+func resultFor(t host.Tool, res *host.Result, e Era, limit int) json.RawMessage {
+	return Result(t, Wraps(t, e), res, e, limit)
+}
+
 func TestMC4_R16_R19_R21_OutputsBecomeResults(t *testing.T) {
 	for _, c := range []struct{ about, schema, output, old, now string }{
 		{"nothing", "", "", `{"content":[]}`, `{"content":[]}`},
@@ -41,23 +46,23 @@ func TestMC4_R16_R19_R21_OutputsBecomeResults(t *testing.T) {
 	} {
 		tool := host.Tool{Name: "t", Plugin: "p", OutputSchema: raw(c.schema)}
 		for e, want := range map[Era]string{Legacy: c.old, Modern: c.now} {
-			if got := string(Result(tool, returned(c.output), e, 0)); got != want {
+			if got := string(resultFor(tool, returned(c.output), e, 0)); got != want {
 				t.Errorf("%s, era %v: %s, want %s", c.about, e, got, want)
 			}
 		}
 	}
 	tool := host.Tool{Name: "p/t", Plugin: "p", ID: "t", OutputSchema: raw(`{"type":"object"}`), OutputMode: host.OutputWarn}
-	o, _ := rawjson.ParseObject(Result(tool, returned(""), Legacy, 0))
+	o, _ := rawjson.ParseObject(resultFor(tool, returned(""), Legacy, 0))
 	if string(o.Get("isError")) != "true" || o.Has("structuredContent") || !strings.Contains(string(o.Get("content")), "call p/t: invalid output: plugin p declares an output schema for the tool and returned nothing") {
 		t.Errorf("R19: %s", o.Raw())
 	}
 	tool.OutputMode = host.OutputOff
-	if got := string(Result(tool, returned(""), Legacy, 0)); got != `{"content":[]}` {
+	if got := string(resultFor(tool, returned(""), Legacy, 0)); got != `{"content":[]}` {
 		t.Errorf("R19: off: %s", got)
 	}
 	res := returned(`1`)
 	res.Warnings = []string{"call t: invalid output: <b>"}
-	if got := string(Result(host.Tool{}, res, Modern, 0)); got != `{"content":[{"type":"text","text":"1"}],"_meta":{"io.github.toolhost/warnings":["call t: invalid output: <b>"]}}` {
+	if got := string(resultFor(host.Tool{}, res, Modern, 0)); got != `{"content":[{"type":"text","text":"1"}],"_meta":{"io.github.toolhost/warnings":["call t: invalid output: <b>"]}}` {
 		t.Error(got)
 	}
 }
@@ -86,14 +91,14 @@ func TestR20_ContentIsGivenOnAsItCame(t *testing.T) {
 		{"text without text", `{"type":"text"}`, `{"type":"text","text":"{\"type\":\"text\"}"}`},
 	} {
 		res := &host.Result{Output: raw(`{}`), Model: host.ModelOutput{Type: "content", Value: raw(`[` + c.part + `]`)}}
-		if got, want := string(Result(host.Tool{}, res, Modern, 0)), `{"content":[`+c.block+`]}`; got != want {
+		if got, want := string(resultFor(host.Tool{}, res, Modern, 0)), `{"content":[`+c.block+`]}`; got != want {
 			t.Errorf("%s: %s, want %s", c.about, got, want)
 		}
 	}
 	res := &host.Result{Output: raw(`{"n":1}`), Warnings: []string{"w"}, Model: host.ModelOutput{
 		Type: "content", Value: raw(`[{"type":"text","text":"a"},{"type":"custom","providerOptions":{"mcp":{"result":{"_meta":{"com.example/a":1.0},"com.example":2,"isError":true,"content":[]}}}}]`),
 	}}
-	got := Result(host.Tool{OutputSchema: raw(`{"type":"object"}`)}, res, Legacy, 0)
+	got := resultFor(host.Tool{OutputSchema: raw(`{"type":"object"}`)}, res, Legacy, 0)
 	want := `{"content":[{"type":"text","text":"a"}],"structuredContent":{"n":1},"_meta":{"com.example/a":1.0,"io.github.toolhost/warnings":["w"]},"com.example":2}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
@@ -103,11 +108,11 @@ func TestR20_ContentIsGivenOnAsItCame(t *testing.T) {
 func TestR23_AResultOverTheLimitSaysHowToAskForLess(t *testing.T) {
 	tool := host.Tool{Name: "list", Plugin: "p", InputSchema: raw(`{"type":"object","properties":{"path":{},"pageSize":{},"limit":{}}}`), OutputSchema: raw(`{"type":"object"}`)}
 	res := returned(`{"a":"` + strings.Repeat("x", 1000) + `"}`)
-	whole := Result(tool, res, Modern, 0)
-	if got := Result(tool, res, Modern, len(whole)); string(got) != string(whole) {
+	whole := resultFor(tool, res, Modern, 0)
+	if got := resultFor(tool, res, Modern, len(whole)); string(got) != string(whole) {
 		t.Errorf("at the limit: %s", got)
 	}
-	got := Result(tool, res, Modern, 1000)
+	got := resultFor(tool, res, Modern, 1000)
 	var r struct {
 		IsError bool
 		Content []struct{ Text string }

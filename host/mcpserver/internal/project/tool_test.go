@@ -162,7 +162,7 @@ func TestR16_R17_OutputsOfAnyShape(t *testing.T) {
 					continue
 				}
 				tried[e]++
-				shown := structured(tool, v, e)
+				shown := structured(tool, Wraps(tool, e), v, e)
 				if e == Legacy && rawjson.Kind(shown) != '{' {
 					t.Fatalf("structuredContent of %s is %s: %s, made of %s", v, shown, out, text)
 				}
