@@ -103,6 +103,7 @@ type run struct {
 	input       *schema.Document                // validated
 	seen        atomic.Pointer[schema.Document] // input, for the goroutine that receives while the input is still on its way
 	repairs     []Repair
+	plain       []byte            // the output that was found plain; see schema.ValidPlain
 	reasons     []string          // why an approval is needed; none: it is not
 	round       *round            // what came before, of a call that is resumed
 	first       attempt           // most calls need no other

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unsafe"
 
 	"github.com/toolhost/toolhost/host/internal/scan"
 	"github.com/toolhost/toolhost/host/internal/schema"
@@ -34,7 +35,9 @@ func (r *run) result(output []byte, d *pb.Derived) *Result {
 	res.Display = r.formFor(Display, PhaseOutput, output, d.GetViews())
 	res.Transcript = r.formFor(Transcript, PhaseOutput, output, d.GetViews())
 	var unseen int
-	res.Model, unseen = modelOutput(output, d).visible()
+	if res.Model = modelOutput(output, d); !same(res.Model.Value, r.plain) { // else checkOutput has seen all of it
+		res.Model, unseen = res.Model.visible()
+	}
 	switch {
 	case d.GetModelError() != "":
 		res.Warnings = append(res.Warnings, "toModelOutput failed, so the model gets the raw output: "+r.maskText(d.GetModelError()))
@@ -45,6 +48,11 @@ func (r *run) result(output []byte, d *pb.Derived) *Result {
 		res.Warnings = append(res.Warnings, fmt.Sprintf("%d characters that nobody sees were taken out of the form for the model", unseen))
 	}
 	return res
+}
+
+// same reports whether two texts are the same memory.
+func same(a, b []byte) bool {
+	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
 }
 
 // checkOutput checks an output against its schema. A void output is checked as null.
@@ -64,7 +72,11 @@ func (r *run) checkOutput(output []byte) *Error {
 	if r.entry.tool.OutputMode == OutputOff {
 		want = nil
 	}
-	if want.Valid(text, lim.document(lim.Output)) {
+	valid, plain := want.ValidPlain(text, lim.document(lim.Output))
+	if r.plain = nil; plain {
+		r.plain = text
+	}
+	if valid {
 		return nil
 	}
 	doc, err := schema.Parse(text, lim.document(lim.Output)) // it is not, or that cannot be told without the values

@@ -1,5 +1,7 @@
 package pluginsdk
 
+import "github.com/toolhost/toolhost/internal/plain"
+
 // maxDepth is encoding/json's limit of nesting.
 const maxDepth = 10000
 
@@ -94,30 +96,27 @@ func skipName(data []byte, i int) int {
 }
 
 func skipString(data []byte, i int) int {
-	for i++; i < len(data); i++ {
-		switch c := data[i]; {
-		case c == '"':
-			return i + 1
-		case c < ' ':
+	for i++; ; {
+		if i, _ = plain.End(data, i); i >= len(data) || data[i] < ' ' {
 			return -1
-		case c == '\\':
-			if i++; i >= len(data) {
-				return -1
-			}
-			switch data[i] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-			case 'u':
-				for range 4 {
-					if i++; i >= len(data) || !isHex(data[i]) {
-						return -1
-					}
-				}
-			default:
-				return -1
-			}
 		}
+		if data[i] == '"' {
+			return i + 1
+		}
+		if i++; i >= len(data) {
+			return -1
+		}
+		if data[i] == 'u' {
+			for range 4 {
+				if i++; i >= len(data) || !isHex(data[i]) {
+					return -1
+				}
+			}
+		} else if !plain.Short(data[i]) {
+			return -1
+		}
+		i++
 	}
-	return -1
 }
 
 func isHex(c byte) bool { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }

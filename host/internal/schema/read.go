@@ -75,8 +75,8 @@ func (s *Schema) Read(text []byte, lim Limits, opt ReadOptions) (*Document, []Re
 // ReadInto is Read that may use a zero document of the caller's for the one that it returns.
 func (s *Schema) ReadInto(room *Document, text []byte, lim Limits, opt ReadOptions) (*Document, []Repair, error) {
 	if !s.Sensitive() { // of such a document the values are needed
-		if valid, values := s.skim(text, lim, true); valid {
-			*room = Document{text: text, values: values, undecoded: true}
+		if found := s.skim(text, lim, true); found.valid {
+			*room = Document{text: text, values: found.values, undecoded: true}
 			return room, nil, nil
 		}
 	}

@@ -3,10 +3,12 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
-	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
+
+	"github.com/toolhost/toolhost/internal/plain"
 )
 
 // scanner decodes one JSON text in one pass. Its recursion is bounded by Limits.Depth.
@@ -22,6 +24,8 @@ type scanner struct {
 	keys   []string
 	vals   []any
 	trail  trail
+	wide   bool   // there may be more than ASCII
+	named  bool   // characters are written as \u escapes
 	root   *edit  // what was dropped because its name came again
 	notes  *notes // if not nil, what a schema's values do not tell is kept
 	err    error
@@ -344,7 +348,7 @@ func (s *scanner) exponent(i int) int {
 // str reads a string; s.pos is at its first quote.
 func (s *scanner) str() string {
 	text, start := s.text, s.pos+1
-	i := plainEnd(text, start)
+	i := s.plainEnd(start)
 	switch {
 	case i == len(text):
 		s.pos = i
@@ -362,22 +366,12 @@ func (s *scanner) str() string {
 }
 
 // plainEnd is where a quote, a backslash or a control character is from i on, or the end of the text.
-func plainEnd(text string, i int) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	for ; i+8 <= len(text); i += 8 { // eight bytes at once: a top bit is set for each that is meant, the lowest of them rightly
-		w := uint64(text[i]) | uint64(text[i+1])<<8 | uint64(text[i+2])<<16 | uint64(text[i+3])<<24 |
-			uint64(text[i+4])<<32 | uint64(text[i+5])<<40 | uint64(text[i+6])<<48 | uint64(text[i+7])<<56
-		quote, slash := w^('"'*ones), w^('\\'*ones)
-		if hit := ((w-' '*ones)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & tops; hit != 0 {
-			return i + bits.TrailingZeros64(hit)/8
-		}
+func (s *scanner) plainEnd(i int) int {
+	end, ascii := plain.End(unsafe.Slice(unsafe.StringData(s.text), len(s.text)), i)
+	if !ascii {
+		s.wide = true
 	}
-	for ; i < len(text); i++ {
-		if c := text[i]; c == '"' || c == '\\' || c < ' ' {
-			return i
-		}
-	}
-	return i
+	return end
 }
 
 // escaped reads the rest of a string from its first backslash at i.
@@ -404,7 +398,7 @@ func (s *scanner) escaped(start, i int) string {
 			return ""
 		}
 		start = i
-		i = plainEnd(text, i)
+		i = s.plainEnd(i)
 	}
 }
 
@@ -423,6 +417,7 @@ func (s *scanner) escape(buf []byte, i int) ([]byte, int) {
 		s.syntax("an escape sequence")
 		return buf, i
 	}
+	s.named = true
 	r, ok := hex4(s.text, i+2)
 	if !ok {
 		s.pos = min(i+2, len(s.text))

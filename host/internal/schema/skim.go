@@ -3,6 +3,8 @@ package schema
 import (
 	"sync"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/plain"
 )
 
 // Budgets of one skim, for each byte of the text and in all. A text that needs more is decoded, and has the budgets of a check.
@@ -15,22 +17,35 @@ const (
 // is possible: false may also mean that it is not known. Parse and Validate tell, and why. If the schema is nil, the text only
 // has to be JSON.
 func (s *Schema) Valid(text []byte, lim Limits) bool {
-	valid, _ := s.skim(text, lim, false)
+	valid, _ := s.ValidPlain(text, lim)
 	return valid
 }
 
-// skim reports whether a text is one JSON value that satisfies the schema, and how many values it holds. Of an input it also
+// ValidPlain is Valid that also reports whether the text is plain: ASCII, no character of which is written as a \u escape. So
+// nothing is in it that nobody sees. It may say no if it is.
+func (s *Schema) ValidPlain(text []byte, lim Limits) (valid, plain bool) {
+	found := s.skim(text, lim, false)
+	return found.valid, found.plain
+}
+
+// skimmed is what a skim found.
+type skimmed struct {
+	valid, plain bool
+	values       int
+}
+
+// skim looks whether a text is one JSON value that satisfies the schema, and counts its values. Of an input it also
 // wants that reading changes nothing: no default is filled, and no name comes twice in an object.
-func (s *Schema) skim(text []byte, lim Limits, input bool) (valid bool, values int) {
+func (s *Schema) skim(text []byte, lim Limits, input bool) (found skimmed) {
 	lim = lim.withDefaults()
-	if len(text) > lim.Bytes || !utf8.Valid(text) {
-		return false, 0
+	if len(text) > lim.Bytes {
+		return skimmed{}
 	}
 	k := skimmers.Get().(*skimmer)
 	defer k.release()
 	defer func() {
 		if recover() != nil { // Parse and Validate meet the same, and say so
-			valid = false
+			found = skimmed{}
 		}
 	}()
 	k.begin(viewOf(text), lim)
@@ -42,10 +57,13 @@ func (s *Schema) skim(text []byte, lim Limits, input bool) (valid bool, values i
 		root = s.root
 	}
 	if !k.node(root) {
-		return false, 0
+		return skimmed{}
 	}
 	k.space()
-	return k.pos == len(k.text), k.scanner.values
+	if k.pos < len(k.text) || k.wide && !utf8.ValidString(k.text) { // outside of strings there is ASCII only
+		return skimmed{}
+	}
+	return skimmed{true, !k.wide && !k.named, k.scanner.values}
 }
 
 var anything = &node{always: true}
@@ -379,13 +397,16 @@ func (k *skimmer) anyArray() bool {
 func (k *skimmer) anyString() bool {
 	i := k.pos + 1
 	for {
-		i = plainEnd(k.text, i)
+		i = k.plainEnd(i)
 		switch {
 		case i >= len(k.text) || k.text[i] < ' ':
 			return false
 		case k.text[i] == '"':
 			k.pos = i + 1
 			return true
+		case i+1 < len(k.text) && plain.Short(k.text[i+1]):
+			i += 2
+			continue
 		}
 		if k.buf, i = k.escape(k.buf[:0], i); k.err != nil {
 			return false

@@ -1,9 +1,13 @@
 package schema
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/host/internal/scan"
 )
 
 // skims fails the test where a skim says another thing than decoding and checking.
@@ -17,7 +21,9 @@ func skims(t *testing.T, s *Schema, schema, input string) (valid bool) {
 	if valid = s.Valid([]byte(input), Limits{}); valid != (err == nil) && (valid || !d.dups) {
 		t.Fatalf("%s against %s: a skim says %v, decoding %v", input, schema, valid, err)
 	}
-	unchanged, values := s.skim([]byte(input), Limits{}, true)
+	plains(t, s, input)
+	found := s.skim([]byte(input), Limits{}, true)
+	unchanged, values := found.valid, found.values
 	if !parsed {
 		if unchanged {
 			t.Fatalf("%s is no JSON, and valid", input)
@@ -32,6 +38,29 @@ func skims(t *testing.T, s *Schema, schema, input string) (valid bool) {
 		t.Fatalf("%s: %d values, want %d", input, values, d.values)
 	}
 	return valid
+}
+
+// plains fails the test where a text is called plain that has more than ASCII or names characters, or where one is not that has neither.
+func plains(t *testing.T, s *Schema, input string) {
+	t.Helper()
+	valid, plain := s.ValidPlain([]byte(input), Limits{})
+	_, hidden := scan.StripJSON([]byte(input))
+	ascii := strings.IndexFunc(input, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 && !strings.Contains(input, `\u`)
+	if plain && (!valid || hidden > 0 || strings.IndexFunc(input, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0) || valid && ascii && !plain {
+		t.Fatalf("%q: valid %v, plain %v, with %d hidden characters", input, valid, plain, hidden)
+	}
+}
+
+func TestValidPlain(t *testing.T) {
+	for _, schema := range []string{``, `{"type":["string","object","array"]}`, `{"type":["string","object","array"],"minLength":0,"not":{"type":"null"}}`} {
+		s := mustCompile(t, schema)
+		for _, input := range []string{
+			`"a"`, `"a\n\"b\\u"`, `"\u0061"`, `"é"`, `"a\u200bb"`, `{"\u200b":1}`, `{"é":{}}`, `["a",{"b":"` + strings.Repeat("x\\n", 100) + `\u00e9"}]`,
+			`"` + strings.Repeat("x", 100) + "\U000E0041" + `"`, `"\ud83d\ude00"`, "\"\xff\"", "\"" + strings.Repeat("x", 70) + "\xff\"", `"\ud83d"`, `{}`,
+		} {
+			plains(t, s, input)
+		}
+	}
 }
 
 // Random schemas, most of which need no decoding at their root: a skim says what decoding and checking says.
@@ -99,7 +128,7 @@ func TestSkim_Cases(t *testing.T) {
 			if got := s.Valid([]byte(c.input), Limits{}); got != c.valid {
 				t.Errorf("valid is %v", got)
 			}
-			if got, _ := s.skim([]byte(c.input), Limits{}, true); got != c.unchanged {
+			if got := s.skim([]byte(c.input), Limits{}, true).valid; got != c.unchanged {
 				t.Errorf("valid and unchanged is %v", got)
 			}
 		})
@@ -158,7 +187,11 @@ func FuzzSkim(f *testing.F) {
 		if s.Valid([]byte(input), Limits{}) && err != nil {
 			t.Fatalf("a skim finds it valid: %v", err)
 		}
-		if unchanged, _ := s.skim([]byte(input), Limits{}, true); unchanged {
+		plains(t, s, input)
+		if anything := (*Schema)(nil); anything.Valid([]byte(input), Limits{}) && !json.Valid([]byte(input)) {
+			t.Fatalf("no JSON, and valid")
+		}
+		if s.skim([]byte(input), Limits{}, true).valid {
 			if s.FillDefaults(d); err != nil || string(d.Bytes()) != input {
 				t.Fatalf("a skim finds it valid and complete; it becomes %s: %v", d.Bytes(), err)
 			}

@@ -1,0 +1,66 @@
+// Package plain finds the end of what stands for itself in a JSON string, many bytes at a time.
+package plain
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+const (
+	ones = 0x0101010101010101
+	tops = 0x8080808080808080
+)
+
+// End is where the first quote, backslash or control character is from i on, or the length of the text. It also reports whether
+// all bytes before it are ASCII; it may say no if they are, when some within 32 bytes after it are not.
+func End(text []byte, i int) (end int, ascii bool) {
+	var seen uint64
+	for len(text)-i >= 32 {
+		b := text[i : i+32]
+		w0, w1 := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		w2, w3 := binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
+		seen |= w0 | w1 | w2 | w3
+		h0, h1, h2, h3 := special(w0), special(w1), special(w2), special(w3)
+		switch {
+		case h0|h1|h2|h3 == 0:
+			i += 32
+			continue
+		case h0 != 0:
+			i += bits.TrailingZeros64(h0) / 8
+		case h1 != 0:
+			i += 8 + bits.TrailingZeros64(h1)/8
+		case h2 != 0:
+			i += 16 + bits.TrailingZeros64(h2)/8
+		default:
+			i += 24 + bits.TrailingZeros64(h3)/8
+		}
+		return i, seen&tops == 0
+	}
+	for len(text)-i >= 8 {
+		w := binary.LittleEndian.Uint64(text[i:])
+		seen |= w
+		if h := special(w); h != 0 {
+			return i + bits.TrailingZeros64(h)/8, seen&tops == 0
+		}
+		i += 8
+	}
+	for ; i < len(text); i++ {
+		c := text[i]
+		if c == '"' || c == '\\' || c < ' ' {
+			break
+		}
+		seen |= uint64(c)
+	}
+	return i, seen&tops == 0
+}
+
+// special has the top bit of each byte of w that is meant, of which the lowest is right: what is subtracted borrows only from bytes
+// above one that is meant. A quote is what is below 0x21, beside the control characters, once its second bit is turned.
+func special(w uint64) uint64 {
+	return (((w ^ 2*ones) - 0x21*ones) | ((w ^ '\\'*ones) - ones)) &^ w & tops
+}
+
+// Short reports whether a backslash and c are an escape sequence.
+func Short(c byte) bool { return short[c] }
+
+var short = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
