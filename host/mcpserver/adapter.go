@@ -82,49 +82,41 @@ func (s *Server) receiveCall(ctx context.Context, req *mcp.CallToolRequest) (mcp
 	if params == nil {
 		params = req.Params.Arguments // link.arrived put them there
 	}
-	r, fault := newRequest(ctx, l, req.Session, params)
+	c, fault := readCall(params)
 	if fault != nil {
 		return nil, wireError(fault)
 	}
-	result, err := s.calls.call(ctx, r)
-	if err != nil {
-		var e *rpcError
-		if !errors.As(err, &e) {
-			if ctx.Err() == nil {
-				s.log.Error("a call ended with an error that is none of the protocol", "tool", r.name, "error", err)
-			}
-			e = &rpcError{code: codeInternal, message: "internal error"}
-		}
-		return nil, wireError(e)
+	if c.meta.era() == project.Modern {
+		s.introduced.accept(c.meta)
 	}
-	return s.finish(result, r.era), nil
+	r, fault := newRequest(ctx, l, req.Session, c)
+	if fault != nil {
+		return nil, wireError(fault)
+	}
+	result, fault := s.serve(ctx, r)
+	if fault != nil {
+		return nil, wireError(fault)
+	}
+	return &rawResult{raw: result}, nil
 }
 
-// newRequest reads the params of a tools/call.
-func newRequest(ctx context.Context, l *link, ss *mcp.ServerSession, params json.RawMessage) (request, *rpcError) {
+// newRequest makes the request of a tools/call. A session is needed by legacy clients only.
+func newRequest(ctx context.Context, l *link, ss *mcp.ServerSession, c callParams) (request, *rpcError) {
 	bad := func(what string) (request, *rpcError) {
 		return request{}, &rpcError{code: codeInvalidParams, message: "tools/call: " + what}
 	}
-	m, ok := rawjson.ParseObject(params)
-	if !ok {
-		return bad("params is no object")
-	}
-	meta := readMeta(m.Get("_meta"))
-	r := request{caller: l.caller, era: meta.era(), meta: meta}
-	if json.Unmarshal(m.Get("name"), &r.name) != nil || r.name == "" {
-		return bad("name is no text: say which tool")
-	}
-	if a := m.Get("arguments"); a != nil && string(a) != "null" {
+	r := request{caller: l.caller, era: c.meta.era(), name: c.name, meta: c.meta}
+	if a := c.Get("arguments"); a != nil && string(a) != "null" {
 		r.arguments = a
 	}
-	if a := m.Get("inputResponses"); a != nil && json.Unmarshal(a, &r.answers) != nil {
+	if a := c.Get("inputResponses"); a != nil && json.Unmarshal(a, &r.answers) != nil {
 		return bad("inputResponses is no object")
 	}
-	if st := m.Get("requestState"); st != nil && json.Unmarshal(st, &r.state) != nil {
+	if st := c.Get("requestState"); st != nil && json.Unmarshal(st, &r.state) != nil {
 		return bad("requestState is no text")
 	}
 	if r.era == project.Modern {
-		r.can = declared(meta["io.modelcontextprotocol/clientCapabilities"])
+		r.can = declared(c.meta["io.modelcontextprotocol/clientCapabilities"])
 	} else if p := ss.InitializeParams(); p != nil && p.Capabilities != nil {
 		r.can = legacyCapabilities(p.Capabilities)
 	}
@@ -189,23 +181,23 @@ func (r *rawResult) GetMeta() map[string]any { return map[string]any{mcp.MetaKey
 func (r *rawResult) SetMeta(map[string]any) {}
 
 // finish adds what every result of the era has.
-func (s *Server) finish(result json.RawMessage, e project.Era) *rawResult {
+func (s *Server) finish(result json.RawMessage, e project.Era) json.RawMessage {
 	if e == project.Legacy {
-		return &rawResult{raw: result}
+		return result
 	}
 	m, ok := rawjson.ParseObject(result)
 	if !ok {
-		return &rawResult{raw: result}
+		return result
 	}
 	if m.Get("resultType") == nil {
 		m.Set("resultType", rawjson.Quote("complete"))
 	}
 	meta, _ := rawjson.ParseObject(m.Get("_meta"))
 	if meta.Get(mcp.MetaKeyServerInfo) == nil {
-		meta.Set(mcp.MetaKeyServerInfo, rawjson.Encode(map[string]string{"name": s.cfg.Name, "version": s.cfg.Version}))
+		meta.Set(mcp.MetaKeyServerInfo, s.info)
 		m.Set("_meta", meta.Raw())
 	}
-	return &rawResult{raw: m.Raw()}
+	return m.Raw()
 }
 
 // wireError is an error as the SDK sends it.

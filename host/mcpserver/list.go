@@ -163,5 +163,5 @@ func (s *Server) finishList(name string, list json.RawMessage, e project.Era) *r
 	if e == project.Modern {
 		m = append(m, rawjson.Member{"ttlMs", rawjson.Encode(listTTL)}, rawjson.Member{"cacheScope", rawjson.Quote("private")})
 	}
-	return s.finish(m.Raw(), e)
+	return &rawResult{raw: s.finish(m.Raw(), e)}
 }

@@ -107,8 +107,7 @@ func read(raw json.RawMessage) message {
 		}
 		return m
 	}
-	if json.Unmarshal(method, &m.method) != nil || m.method == "" {
-		m.method = ""
+	if m.method, _ = rawjson.Text(method); m.method == "" {
 		return bad("method is no text")
 	}
 	if p := members.Get("params"); p != nil && string(p) != "null" {
@@ -156,6 +155,14 @@ func validID(id json.RawMessage) bool {
 		return true
 	}
 	return (id[0] == '-' || id[0] >= '0' && id[0] <= '9') && !bytes.ContainsAny(id, ".eE")
+}
+
+// answerResult is a response with a result.
+func answerResult(id, result json.RawMessage) []byte {
+	b := make([]byte, 0, len(id)+len(result)+len(`{"jsonrpc":"2.0","id":,"result":}`+"\n"))
+	b = append(append(b, `{"jsonrpc":"2.0","id":`...), id...)
+	b = append(append(b, `,"result":`...), result...)
+	return append(b, '}')
 }
 
 // answerError is a response with an error. A nil id is null.

@@ -5,6 +5,7 @@ import (
 	"regexp"
 
 	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // meta is a request's _meta. Nothing of it becomes the caller (T36).
@@ -12,19 +13,20 @@ type meta map[string]json.RawMessage
 
 // readMeta reads it; what cannot be read says nothing.
 func readMeta(raw json.RawMessage) meta {
-	var m meta
-	if json.Unmarshal(raw, &m) != nil {
+	o, ok := rawjson.ParseObject(raw)
+	if !ok {
 		return nil
+	}
+	m := make(meta, len(o))
+	for _, x := range o {
+		m[x.Name] = x.Value
 	}
 	return m
 }
 
 // text is a member that is a string; "" if it is none.
 func (m meta) text(key string) string {
-	var s string
-	if m[key] == nil || json.Unmarshal(m[key], &s) != nil {
-		return ""
-	}
+	s, _ := rawjson.Text(m[key])
 	return s
 }
 

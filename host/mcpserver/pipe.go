@@ -24,6 +24,13 @@ type pipe struct {
 	limit int
 	log   *slog.Logger
 
+	// direct looks at the params of a tools/call, and returns what makes the call if it need not go through the SDK; else nil. It is set
+	// before anything is read.
+	direct func(params json.RawMessage) func(context.Context) (json.RawMessage, *rpcError)
+	life   context.Context // of calls that are made directly; ends with Close
+	end    context.CancelFunc
+	work   sync.WaitGroup // calls that are made directly, none of which begins after Close
+
 	incoming chan jsonrpc.Message
 	outgoing chan []byte
 	done     chan struct{} // closed by Close
@@ -53,6 +60,9 @@ type pipeCall struct {
 	id     json.RawMessage
 	method string
 	group  *batch // nil: it came alone
+
+	cancel    context.CancelFunc // of a call that is made directly; else nil
+	cancelled bool               // it was: nothing is answered (R36)
 }
 
 // batch collects the answers to a batch.
@@ -61,8 +71,9 @@ type batch struct {
 	answers []json.RawMessage
 }
 
-func newPipe(in io.Reader, out io.Writer, limit int, log *slog.Logger) *pipe {
-	return &pipe{in: in, out: out, limit: limit, log: log, incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, outQueue),
+func newPipe(ctx context.Context, in io.Reader, out io.Writer, limit int, log *slog.Logger) *pipe {
+	life, end := context.WithCancel(ctx)
+	return &pipe{in: in, out: out, limit: limit, log: log, life: life, end: end, incoming: make(chan jsonrpc.Message), outgoing: make(chan []byte, outQueue),
 		done: make(chan struct{}), over: make(chan struct{}), idle: make(chan struct{}, 1), calls: map[int64]*pipeCall{}, byID: map[string]int64{}}
 }
 
@@ -72,7 +83,10 @@ func (p *pipe) SessionID() string { return "" }
 // Close ends reading and, after what is queued, writing.
 func (p *pipe) Close() error {
 	p.once.Do(func() {
+		p.mu.Lock()
 		close(p.done)
+		p.mu.Unlock()
+		p.end()
 		if c, ok := p.in.(io.Closer); ok {
 			c.Close()
 		}
@@ -169,7 +183,8 @@ func (p *pipe) writeLine(data []byte) {
 
 // answer sends an answer under the client's id.
 func (p *pipe) answer(ctx context.Context, resp *jsonrpc.Response) error {
-	c := p.take(resp.ID)
+	n, _ := resp.ID.Raw().(int64)
+	c := p.take(n)
 	if c == nil {
 		return nil
 	}
@@ -182,7 +197,7 @@ func (p *pipe) answer(ctx context.Context, resp *jsonrpc.Response) error {
 		if c.method == "subscriptions/listen" {
 			result = renamed(result, c.id)
 		}
-		data = rawjson.Object{{"jsonrpc", rawjson.Quote("2.0")}, {"id", c.id}, {"result", result}}.Raw()
+		data = answerResult(c.id, result)
 		if c.method == "initialize" {
 			p.agreed(resp.Result)
 		}
@@ -195,28 +210,46 @@ func (p *pipe) answer(ctx context.Context, resp *jsonrpc.Response) error {
 	default:
 		data = answerError(c.id, &rpcError{code: codeInvalidRequest, message: resp.Error.Error()})
 	}
-	if c.group == nil {
+	return p.send(ctx, c, data)
+}
+
+// send sends an answer, in its batch if the call came in one. A nil answer is none.
+func (p *pipe) send(ctx context.Context, c *pipeCall, data []byte) error {
+	switch {
+	case c.group != nil:
+		return p.collect(ctx, c.group, data)
+	case data != nil:
 		return p.queue(ctx, data)
 	}
-	return p.collect(ctx, c.group, data)
+	return nil
 }
 
 // forget takes a call out that is not answered, since it was cancelled.
-func (p *pipe) forget(id jsonrpc.ID) {
-	if c := p.take(id); c != nil {
+func (p *pipe) forget(n int64) {
+	if c := p.take(n); c != nil {
 		defer p.settled()
-		if c.group != nil {
-			_ = p.collect(context.Background(), c.group, nil) // a pipe that is closed has nobody to be told
-		}
+		_ = p.send(p.life, c, nil)
 	}
 }
 
-// take removes a call.
-func (p *pipe) take(id jsonrpc.ID) *pipeCall {
-	n, ok := id.Raw().(int64)
-	if !ok {
-		return nil
+// make makes a call directly, and answers it.
+func (p *pipe) make(ctx context.Context, n int64, call func(context.Context) (json.RawMessage, *rpcError)) {
+	result, fault := call(ctx)
+	c := p.take(n)
+	defer p.settled()
+	var data []byte
+	switch {
+	case c.cancelled:
+	case fault != nil:
+		data = answerError(c.id, fault)
+	default:
+		data = answerResult(c.id, result)
 	}
+	_ = p.send(p.life, c, data) // a pipe that is closed has nobody to be told
+}
+
+// take removes a call.
+func (p *pipe) take(n int64) *pipeCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.calls[n]

@@ -115,7 +115,7 @@ func (p *pipe) acceptOne(m message, group *batch) {
 		_ = p.collect(context.Background(), group, answerError(m.id, fault)) // as in refuse
 	case fault != nil && (m.fault != nil || m.isCall()):
 		p.refuse(m.id, fault)
-	case fault == nil:
+	case fault == nil && msg != nil:
 		select {
 		case p.incoming <- msg:
 		case <-p.done:
@@ -123,7 +123,7 @@ func (p *pipe) acceptOne(m message, group *batch) {
 	}
 }
 
-// decode makes the SDK's message, with a number of the pipe's own.
+// decode makes the SDK's message, with a number of the pipe's own. It is nil if the call is made directly.
 func (p *pipe) decode(m message, group *batch) (jsonrpc.Message, *rpcError) {
 	if m.method == "" {
 		msg, err := jsonrpc.DecodeMessage(m.raw)
@@ -133,6 +133,10 @@ func (p *pipe) decode(m message, group *batch) (jsonrpc.Message, *rpcError) {
 		return msg, nil
 	}
 	req := &jsonrpc.Request{Method: m.method, Params: m.params}
+	var call func(context.Context) (json.RawMessage, *rpcError)
+	if m.method == "tools/call" && m.id != nil && p.direct != nil {
+		call = p.direct(m.params)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m.method == "notifications/cancelled" {
@@ -148,23 +152,50 @@ func (p *pipe) decode(m message, group *batch) (jsonrpc.Message, *rpcError) {
 		return nil, &rpcError{code: codeInvalidRequest, message: "invalid request: a call with this id is running"}
 	}
 	p.seq++
+	c := &pipeCall{id: m.id, method: m.method, group: group}
+	if call != nil {
+		p.begin(c, call)
+		return nil, nil
+	}
 	id, err := jsonrpc.MakeID(float64(p.seq))
 	if err != nil {
 		return nil, &rpcError{code: codeInternal, message: "internal error"}
 	}
 	req.ID = id
-	p.calls[p.seq] = &pipeCall{id: m.id, method: m.method, group: group}
+	p.calls[p.seq] = c
 	p.byID[string(m.id)] = p.seq
 	return req, nil
 }
 
-// renumber puts the pipe's number in place of the id that a cancel names. What it does not know is no call: 0.
+// begin begins a call that is made directly, unless the pipe is closed. p.mu is held.
+func (p *pipe) begin(c *pipeCall, call func(context.Context) (json.RawMessage, *rpcError)) {
+	select {
+	case <-p.done:
+		return
+	default:
+	}
+	n, ctx := p.seq, p.life
+	ctx, c.cancel = context.WithCancel(ctx)
+	p.calls[n] = c
+	p.byID[string(c.id)] = n
+	p.work.Go(func() { // ends with the call, which ends with the pipe
+		defer c.cancel()
+		p.make(ctx, n, call)
+	})
+}
+
+// renumber puts the pipe's number in place of the id that a cancel names, and cancels the call if it is made directly. What it does not
+// know is no call: 0.
 func (p *pipe) renumber(params json.RawMessage) json.RawMessage {
 	m, ok := rawjson.ParseObject(params)
 	if !ok {
 		return json.RawMessage(`{"requestId":0}`)
 	}
 	n := p.byID[string(m.Get("requestId"))]
+	if c := p.calls[n]; c != nil && c.cancel != nil {
+		c.cancelled = true
+		c.cancel()
+	}
 	m.Set("requestId", rawjson.Encode(n))
 	return m.Raw()
 }

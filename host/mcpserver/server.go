@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // Config says what a Server serves and to whom. The zero value works but for Host.
@@ -91,7 +93,10 @@ type Server struct {
 	modern   http.Handler // of the SDK
 	sessions sessions
 	lists    listings
-	audience audience
+	info     json.RawMessage // what modern clients get to know of the server with every result
+
+	introduced introductions
+	audience   audience
 
 	life context.Context // ends when Close begins
 	end  context.CancelFunc
@@ -110,6 +115,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.life, s.end = context.WithCancel(context.Background())
+	s.info = rawjson.Encode(map[string]string{"name": s.cfg.Name, "version": s.cfg.Version})
+	s.introduced.known = map[string]bool{}
 	s.lists.byOf = map[string]*listing{}
 	s.sessions.byID = map[string]*session{}
 	s.audience.byOf, s.audience.dirty = map[string]*listener{}, make(chan struct{}, 1)

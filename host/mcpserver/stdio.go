@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -29,10 +30,12 @@ const (
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	l := newLink(host.Caller{Channel: channelStdio, Session: "stdio-" + rand.Text()[:8]})
 	l.canAsk = true
-	p := newPipe(in, out, s.cfg.Message, s.log)
-	l.discard = func(resp *jsonrpc.Response, _ *inflight) { p.forget(resp.ID) }
+	p := newPipe(l.within(context.WithoutCancel(ctx)), in, out, s.cfg.Message, s.log)
+	l.discard = func(resp *jsonrpc.Response, _ *inflight) {
+		n, _ := resp.ID.Raw().(int64)
+		p.forget(n)
+	}
 	defer s.present(l.caller)()
-	go p.readLines() // ends with the input, or when p is closed and its Read returns
 	written := make(chan struct{})
 	go func() { // ends when p is closed
 		defer close(written)
@@ -43,8 +46,24 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		return l, nil
 	}), nil)
 	if err != nil {
+		_ = p.Close() // there is nobody to be told
+		<-written
 		return fmt.Errorf("mcp stdio: %w", err)
 	}
+	p.direct = func(params json.RawMessage) func(context.Context) (json.RawMessage, *rpcError) {
+		c, ok := s.direct(params, ss)
+		if !ok {
+			return nil
+		}
+		return func(ctx context.Context) (json.RawMessage, *rpcError) {
+			r, fault := newRequest(ctx, l, ss, c)
+			if fault != nil {
+				return nil, fault
+			}
+			return s.serve(ctx, r)
+		}
+	}
+	go p.readLines() // ends with the input, or when p is closed and its Read returns
 	ended := make(chan struct{})
 	go func() { // ends when no call runs any more
 		defer close(ended)
@@ -60,7 +79,12 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	late := time.NewTimer(drainTime)
 	defer late.Stop()
 	l.hangup()
-	for _, c := range []chan struct{}{ended, written} {
+	made := make(chan struct{})
+	go func() { // ends when no call runs any more: hangup has cancelled them
+		defer close(made)
+		p.work.Wait()
+	}()
+	for _, c := range []chan struct{}{ended, made, written} {
 		select {
 		case <-c:
 		case <-late.C:

@@ -97,7 +97,7 @@ func (o Object) with(at map[string]int, m Member) (Object, map[string]int) {
 // unquote is the text of a member's name with its colon, which a scan has read.
 func unquote(raw []byte) (name string, ok bool) {
 	raw = raw[:bytes.LastIndexByte(raw, '"')+1]
-	if text := raw[1 : len(raw)-1]; bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
+	if text := raw[1 : len(raw)-1]; plain(text) {
 		return string(text), true
 	}
 	return name, json.Unmarshal(raw, &name) == nil
@@ -124,9 +124,24 @@ func (o Object) Get(name string) json.RawMessage {
 func (o Object) Has(name string) bool { return o.index(name) >= 0 }
 
 // Text returns a member that is a string.
-func (o Object) Text(name string) (s string, ok bool) {
-	raw := o.Get(name)
+func (o Object) Text(name string) (s string, ok bool) { return Text(o.Get(name)) }
+
+// Text is a value that is a string.
+func Text(raw json.RawMessage) (s string, ok bool) {
+	if n := len(raw); n > 1 && raw[0] == '"' && raw[n-1] == '"' && plain(raw[1:n-1]) {
+		return string(raw[1 : n-1]), true
+	}
 	return s, Kind(raw) == '"' && json.Unmarshal(raw, &s) == nil
+}
+
+// plain reports whether the inside of a string is its text.
+func plain(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' || c >= 0x80 || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // Set replaces a member where it stands, or appends it.
