@@ -1,10 +1,10 @@
 package session
 
 import (
-	"bytes"
+	"strings"
+	"unsafe"
 
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
-	"github.com/toolhost/toolhost/proto/wire"
 )
 
 // joiner joins the chunks of one frame.
@@ -13,16 +13,15 @@ type joiner struct {
 	skip   bool // the frame is lost: the rest is not stored
 	size   int  // as announced
 	total  int  // arrived
-	pieces [][]byte
+	body   *body
 }
 
 // joining is the state in a StateError about chunks.
 const joining = "JOINING"
 
-// add takes the next chunk. It returns the pieces of the encoded frame after the last one, or the error that
-// loses the frame, once. An announced size is checked before anything is stored, and memory
-// grows with what arrives (H3): the chunks wait as they are, since clearing and copying large memory is what a large frame costs.
-func (j *joiner) add(c *pb.Chunk, limit int) ([][]byte, error) {
+// add takes the next chunk. It returns where its data belong, or the error that loses the frame, once. An announced size is checked
+// before anything is stored.
+func (j *joiner) add(c *pb.Chunk, limit int) (*body, error) {
 	if !j.active {
 		j.active = true
 		if c.GetSize() > uint64(limit) {
@@ -30,6 +29,7 @@ func (j *joiner) add(c *pb.Chunk, limit int) ([][]byte, error) {
 			return nil, j.lose(c, &TooLargeError{Limit: limit, Size: size, Direction: Receiving})
 		}
 		j.size = int(c.GetSize())
+		j.body = &body{size: j.size, text: new(strings.Builder)}
 	}
 	if j.skip {
 		if c.GetLast() {
@@ -42,31 +42,53 @@ func (j *joiner) add(c *pb.Chunk, limit int) ([][]byte, error) {
 		return nil, j.lose(c, &StateError{Frame: kChunk.String(), State: joining, Reason: "the chunks do not add up to the announced size"})
 	}
 	j.total = total
-	if n := len(j.pieces) - 1; n >= 0 && len(j.pieces[n]) < wire.ChunkSize { // a chunk may be as small as a byte
-		j.pieces[n] = append(j.pieces[n], c.GetData()...)
-	} else {
-		j.pieces = append(j.pieces, c.GetData())
+	to := j.body
+	if c.GetLast() {
+		*j = joiner{}
 	}
-	if !c.GetLast() {
-		return nil, nil
-	}
-	pieces := j.pieces
-	*j = joiner{}
-	return pieces, nil
-}
-
-// joined decodes what add returned. It is called without s.mu: it may take a while.
-func joined(pieces [][]byte) (f *pb.Frame, size int, err error) {
-	data := bytes.Join(pieces, nil) // it does not clear what it makes
-	f, err = unmarshalFrame(data, sharedAll)
-	if err != nil {
-		return nil, 0, &StateError{Frame: kChunk.String(), State: joining, Reason: err.Error()}
-	}
-	return f, len(data), nil
+	return to, nil
 }
 
 // lose gives the frame up; chunks up to the last one are skipped.
 func (j *joiner) lose(c *pb.Chunk, err error) error {
 	*j = joiner{active: !c.GetLast(), skip: !c.GetLast()}
 	return err
+}
+
+// body is what has arrived of a frame. It is written by the reader only, and without s.mu: what is large takes a while.
+type body struct {
+	size int              // of the whole
+	text *strings.Builder // which clears no memory
+}
+
+// add appends the data of a chunk. Memory grows with what arrives (H3): by at most four times, and so that the last step has
+// the size of the whole.
+func (b *body) add(data []byte) {
+	have := b.text.Len() + len(data)
+	if have > b.text.Cap() {
+		room := b.size
+		for room/growth >= max(have, leastRoom) {
+			room /= growth
+		}
+		grown := new(strings.Builder)
+		grown.Grow(max(room, have))
+		grown.WriteString(b.text.String())
+		b.text = grown
+	}
+	b.text.Write(data)
+}
+
+const (
+	growth    = 4
+	leastRoom = 1 << 10
+)
+
+// frame decodes the whole.
+func (b *body) frame() (f *pb.Frame, size int, err error) {
+	text := b.text.String()
+	f, err = unmarshalFrame(unsafe.Slice(unsafe.StringData(text), len(text)), sharedAll) // which is the frame's from here on
+	if err != nil {
+		return nil, 0, &StateError{Frame: kChunk.String(), State: joining, Reason: err.Error()}
+	}
+	return f, len(text), nil
 }

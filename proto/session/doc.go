@@ -89,7 +89,8 @@
 //
 // Frames of one call and direction arrive in the order in which they were sent; calls
 // are served in turn, a few KiB or one chunk at a time, at most two chunks of a
-// call in a batch. cancel, window, ping, pong, hello, welcome, drain and tools_changed pass
+// call in a batch. A chunk has wire.ChunkSize bytes; while nothing else waits to be sent, it may be as large as a batch
+// (MaxBatch). A receiver takes any size. cancel, window, ping, pong, hello, welcome, drain and tools_changed pass
 // everything. A call's log records are sent before its outcome (O4).
 //
 // # Ends

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 	"github.com/toolhost/toolhost/proto/wire"
 )
@@ -318,6 +320,34 @@ func TestHeadOfLine(t *testing.T) {
 		release()
 		check(t, r, big.ID())
 	})
+}
+
+// While nothing else waits to be sent, the chunks of a large body fill their batches, which are never over MaxBatch.
+func TestChunksFillTheBatch(t *testing.T) {
+	const size = 4 << 20
+	open, calls := accepting()
+	s, r := rawHost(t, Config{}, open)
+	r.send(frameOf(1, &pb.Open{Run: true}))
+	c := <-calls
+	release := r.hold(s)
+	mustSend(t, c, &pb.Output{Output: make([]byte, size), Closed: true})
+	release()
+	batches := 0
+	for last := false; !last; batches++ {
+		batch, err := r.st.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := proto.Size(&pb.SessionResponse{Frames: batch}); n > MaxBatch {
+			t.Errorf("a batch of %d bytes", n)
+		}
+		for _, f := range batch {
+			last = last || f.GetChunk().GetLast()
+		}
+	}
+	if most := size/(MaxBatch-1<<10) + 3; batches > most {
+		t.Errorf("%d batches, want at most %d", batches, most)
+	}
 }
 
 // A 16 MiB body in each direction at once arrives whole, over gRPC, beside small calls.

@@ -27,6 +27,7 @@ const (
 	batchSize    = 64 << 10           // a batch takes no more lanes after this many bytes
 	turnSize     = 4 << 10            // bytes of small frames that a lane may send in its turn
 	batchChunks  = 2                  // chunks of one call in a batch
+	frameRoom    = 64                 // bytes of a batch for what is around the data of a chunk
 	chunkAt      = wire.ChunkSize     // larger frames are cut
 	smallFrame   = wire.MaxDelta + 64 // frames that are not bulk
 	frameCost    = 32                 // credit that a frame costs beside its payload

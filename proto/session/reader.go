@@ -261,16 +261,21 @@ func (s *Session) receiveChunk(id uint64, chunk *pb.Chunk) {
 		s.stats.Stray++
 		return
 	}
-	pieces, err := c.join.add(chunk, s.lim.Message)
-	if pieces == nil && err == nil {
+	body, err := c.join.add(chunk, s.lim.Message)
+	if body == nil && err == nil {
 		return
 	}
 	var f *pb.Frame
 	var size int
 	if err == nil {
-		s.outside(func() { f, size, err = joined(pieces) })
+		s.outside(func() {
+			if body.add(chunk.GetData()); chunk.GetLast() {
+				f, size, err = body.frame()
+			}
+		})
 	}
 	switch {
+	case err == nil && f == nil: // there is more to come
 	case err != nil && c.course.state == stNew:
 		s.stats.Violations++
 		s.refuse(c)
@@ -301,13 +306,16 @@ func (s *Session) receiveJoined(c *Call, f *pb.Frame, size int) {
 
 // receiveConnChunk handles a chunk of a log record, hello or welcome.
 func (s *Session) receiveConnChunk(chunk *pb.Chunk) {
-	pieces, err := s.incoming.add(chunk, s.lim.Message)
-	if pieces == nil && err == nil {
+	body, err := s.incoming.add(chunk, s.lim.Message)
+	if body == nil && err == nil {
 		return
 	}
 	var f *pb.Frame
 	if err == nil {
-		f, _, err = joined(pieces)
+		if body.add(chunk.GetData()); !chunk.GetLast() {
+			return
+		}
+		f, _, err = body.frame()
 	}
 	if err != nil {
 		s.stats.Violations++

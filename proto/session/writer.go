@@ -146,7 +146,7 @@ func (s *Session) takeLanes(batch []*pb.Frame, size int) []*pb.Frame {
 		}
 		var n int
 		var after turn
-		batch, n, after = s.serve(l, batch)
+		batch, n, after = s.serve(l, batch, size)
 		size += n
 		switch after {
 		case turnOver:
@@ -172,8 +172,8 @@ const (
 	turnIdle             // nothing can be sent
 )
 
-// serve appends one turn's frames of l to batch and returns their size.
-func (s *Session) serve(l *lane, batch []*pb.Frame) ([]*pb.Frame, int, turn) {
+// serve appends one turn's frames of l to batch, which holds full bytes already, and returns their size.
+func (s *Session) serve(l *lane, batch []*pb.Frame, full int) ([]*pb.Frame, int, turn) {
 	size := 0
 	for l.out.len() > 0 {
 		if size >= turnSize {
@@ -193,14 +193,14 @@ func (s *Session) serve(l *lane, batch []*pb.Frame) ([]*pb.Frame, int, turn) {
 			s.sent(l)
 			continue
 		}
-		f, err := l.chunk(s.batch)
+		f, err := l.chunk(s.batch, s.chunkRoom(len(batch), full+size))
 		if err != nil {
 			s.stats.Violations++ // cannot be: text was cleaned when it was queued
 			s.sent(l)
 			continue
 		}
 		batch = append(batch, f)
-		size += wire.ChunkSize
+		size += len(f.GetChunk().GetData()) + frameRoom
 		if len(l.cut) == 0 {
 			s.sent(l)
 		} else if l.call != nil && l.call.handed == handedNone {
@@ -208,6 +208,15 @@ func (s *Session) serve(l *lane, batch []*pb.Frame) ([]*pb.Frame, int, turn) {
 		}
 	}
 	return batch, size, turnIdle
+}
+
+// chunkRoom is how large a chunk may be in a batch of so many frames and bytes. While nothing else waits to be sent, it fills the batch:
+// each message has its costs, at both ends.
+func (s *Session) chunkRoom(frames, full int) int {
+	if !s.quiet() {
+		return wire.ChunkSize
+	}
+	return max(wire.ChunkSize, MaxBatch-full-frameRoom*(frames+1))
 }
 
 // waitsForLog reports whether the first item is an outcome whose log records are not all sent (O4).
@@ -232,8 +241,8 @@ func (l *lane) pay(it *item) bool {
 	return true
 }
 
-// chunk cuts the next piece from the lane's first item.
-func (l *lane) chunk(batch uint64) (*pb.Frame, error) {
+// chunk cuts the next piece, of at most room bytes, from the lane's first item.
+func (l *lane) chunk(batch uint64, room int) (*pb.Frame, error) {
 	it := l.out.front()
 	if l.batch != batch {
 		l.batch, l.chunks = batch, 0
@@ -253,7 +262,7 @@ func (l *lane) chunk(batch uint64) (*pb.Frame, error) {
 		piece.Size = uint64(it.size)
 	}
 	from := &l.cut[0]
-	n := min(wire.ChunkSize, len(*from))
+	n := min(room, len(*from))
 	piece.Data, *from = (*from)[:n:n], (*from)[n:]
 	if len(*from) == 0 {
 		l.cut = l.cut[1:]

@@ -72,7 +72,7 @@ const (
 	// Window is the default credit of one call and direction in bytes.
 	Window = 256 << 10
 	// ChunkSize is the largest encoded frame that travels whole, and the size of
-	// a chunk.
+	// a chunk while other frames wait.
 	ChunkSize = 16 << 10
 	// MaxDelta is the largest input delta in bytes. A host cuts longer ones.
 	MaxDelta = 64 << 10
