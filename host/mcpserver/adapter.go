@@ -89,7 +89,7 @@ func (s *Server) receiveCall(ctx context.Context, req *mcp.CallToolRequest) (mcp
 	if c.meta.era() == project.Modern {
 		s.introduced.accept(c.meta)
 	}
-	r, fault := newRequest(ctx, l, req.Session, c)
+	r, fault := newRequest(l, req.Session, c, l.sender(ctx, req.Session))
 	if fault != nil {
 		return nil, wireError(fault)
 	}
@@ -101,7 +101,7 @@ func (s *Server) receiveCall(ctx context.Context, req *mcp.CallToolRequest) (mcp
 }
 
 // newRequest makes the request of a tools/call. A session is needed by legacy clients only.
-func newRequest(ctx context.Context, l *link, ss *mcp.ServerSession, c callParams) (request, *rpcError) {
+func newRequest(l *link, ss *mcp.ServerSession, c callParams, send sender) (request, *rpcError) {
 	bad := func(what string) (request, *rpcError) {
 		return request{}, &rpcError{code: codeInvalidParams, message: "tools/call: " + what}
 	}
@@ -123,12 +123,10 @@ func newRequest(ctx context.Context, l *link, ss *mcp.ServerSession, c callParam
 	if r.era == project.Legacy {
 		r.level = l.logLevel()
 	}
-	r.notify = func(method string, params any) {
-		l.notify(ctx, ss, method, params)
-	}
+	r.notify = send.notify
 	if r.era == project.Legacy && l.canAsk {
-		r.ask = func(askCtx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-			return l.ask(askCtx, ctx, method, params)
+		r.ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+			return l.ask(ctx, send, method, params)
 		}
 	}
 	return r, nil

@@ -129,17 +129,12 @@ func bearer(h http.Header) (string, bool) {
 }
 
 // headerFault says which argument differs from the header that the tool's schema wants it repeated in.
-func (s *Server) headerFault(h http.Header, caller host.Caller, params json.RawMessage) *rpcError {
-	m, _ := rawjson.ParseObject(params)
-	var name string
-	if json.Unmarshal(m.Get("name"), &name) != nil {
-		return nil // that is said elsewhere
-	}
-	tool, ok := s.known(caller).find(name)
+func (s *Server) headerFault(h http.Header, caller host.Caller, c callParams) *rpcError {
+	tool, ok := s.known(caller).find(c.name)
 	if !ok || !strings.Contains(string(tool.InputSchema), "x-mcp-header") {
 		return nil
 	}
-	if what := mirror(h, tool.InputSchema, m.Get("arguments")); what != "" {
+	if what := mirror(h, tool.InputSchema, c.Get("arguments")); what != "" {
 		return &rpcError{code: codeHeaderMismatch, message: "header mismatch: " + what}
 	}
 	return nil

@@ -119,15 +119,7 @@ func (s *Server) stream(w *stream, r *http.Request, serve func(http.ResponseWrit
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
-	done, beaten := make(chan struct{}), make(chan struct{})
-	go func() { // ends with the response
-		defer close(beaten)
-		w.beat(s.cfg.KeepAlive, done)
-	}()
-	defer func() {
-		close(done)
-		<-beaten
-	}()
+	defer w.beat(s.cfg.KeepAlive)()
 	serve(w, r.WithContext(ctx))
 }
 
@@ -229,8 +221,16 @@ func (s *Server) postLegacy(w *stream, r *http.Request, caller host.Caller, msgs
 		refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("busy: %d calls of this session are not answered yet", maxOpen))
 		return
 	}
+	if s.callOverSession(w, r, x, msgs) {
+		return
+	}
+	ids := idsOf(msgs)
+	if x.link.direct(ids) {
+		respond(w, http.StatusBadRequest, answerError(nil, &rpcError{code: codeInvalidRequest, message: "invalid request: a call with this id is running"}))
+		return
+	}
 	if batch {
-		x.link.batch(idsOf(msgs))
+		x.link.batch(ids)
 	}
 	s.stream(w, r, x.transport.ServeHTTP) // it ends with the session
 }
@@ -298,8 +298,16 @@ func (s *Server) postModern(w *stream, r *http.Request, caller host.Caller, msgs
 	switch m.method {
 	case "tools/call":
 		l.params = m.params
-		if fault := s.headerFault(r.Header, caller, m.params); fault != nil {
+		c, direct := s.direct(m.params, nil)
+		if fault := s.headerFault(r.Header, caller, c); fault != nil {
 			respond(w, http.StatusBadRequest, answerError(m.id, fault))
+			return
+		}
+		if direct && m.isCall() && saysSo(r.Header, c) {
+			ctx, cancel := context.WithCancel(r.Context()) // R35
+			defer cancel()
+			defer context.AfterFunc(s.life, cancel)()
+			s.callDirectly(ctx, w, l, nil, m, c)
 			return
 		}
 		if body := withoutAnswers(m); body != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,10 +32,10 @@ type link struct {
 	calls   map[jsonrpc.ID]*inflight // that are not answered
 	batched map[jsonrpc.ID]bool      // of them, those that came in a batch over HTTP: the batch is answered as a whole
 	asks    map[string]chan *jsonrpc.Response
+	life    context.Context // ends when the client has gone
+	end     context.CancelFunc
 	asked   int
 	level   string // of logging/setLevel; empty: none
-	gone    chan struct{}
-	ended   bool
 }
 
 // inflight is a call that is not answered yet.
@@ -42,10 +43,13 @@ type inflight struct {
 	method      string
 	cancelled   bool
 	closeStream func(mcp.CloseSSEStreamArgs) // nil: there is no stream to close
+	cancel      context.CancelFunc           // of a call that does not go through the SDK; else nil
 }
 
 func newLink(caller host.Caller) *link {
-	return &link{caller: caller, calls: map[jsonrpc.ID]*inflight{}, batched: map[jsonrpc.ID]bool{}, asks: map[string]chan *jsonrpc.Response{}, gone: make(chan struct{})}
+	l := &link{caller: caller, calls: map[jsonrpc.ID]*inflight{}, batched: map[jsonrpc.ID]bool{}, asks: map[string]chan *jsonrpc.Response{}}
+	l.life, l.end = context.WithCancel(context.Background())
+	return l
 }
 
 type linkKey struct{}
@@ -64,12 +68,7 @@ func linkOf(ctx context.Context) *link {
 // hangup ends the connection: running calls are cancelled, and nothing more is read or written. It may be called more
 // than once.
 func (l *link) hangup() {
-	l.mu.Lock()
-	if !l.ended {
-		l.ended = true
-		close(l.gone)
-	}
-	l.mu.Unlock()
+	l.end()
 	if l.Connection != nil {
 		l.Connection.Close()
 	}
@@ -78,10 +77,8 @@ func (l *link) hangup() {
 // Read returns the next message for the SDK.
 func (l *link) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
-		select {
-		case <-l.gone:
+		if l.life.Err() != nil {
 			return nil, io.EOF
-		default:
 		}
 		msg, err := l.Connection.Read(ctx)
 		if err != nil {
@@ -135,6 +132,9 @@ func (l *link) arrived(req *jsonrpc.Request) {
 		defer l.mu.Unlock()
 		if c := l.calls[id]; c != nil && c.method != "initialize" {
 			c.cancelled = true
+			if c.cancel != nil {
+				c.cancel()
+			}
 		}
 		return
 	}
@@ -153,6 +153,34 @@ func (l *link) arrived(req *jsonrpc.Request) {
 	if req.Method == "tools/call" {
 		req.Params = carry(req.Params)
 	}
+}
+
+// begin notes a call that does not go through the SDK. It reports whether none with its id runs.
+func (l *link) begin(id jsonrpc.ID, c *inflight) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.calls[id] != nil {
+		return false
+	}
+	l.calls[id] = c
+	return true
+}
+
+// done notes that such a call has ended.
+func (l *link) done(id jsonrpc.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.calls, id)
+}
+
+// direct reports whether one of these calls is running and does not go through the SDK.
+func (l *link) direct(ids []jsonrpc.ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(ids, func(id jsonrpc.ID) bool {
+		c := l.calls[id]
+		return c != nil && c.cancel != nil
+	})
 }
 
 // open is how many calls are not answered.
@@ -184,14 +212,23 @@ func carry(params json.RawMessage) json.RawMessage {
 	return w.Raw()
 }
 
-// notify sends a notification that belongs to the request of ctx. What cannot be sent is dropped.
-func (l *link) notify(ctx context.Context, ss *mcp.ServerSession, method string, params any) {
-	raw := rawjson.Encode(params)
-	if l.Connection == nil {
-		notifyModern(ctx, ss, method, raw)
-		return
+// sender sends a notification or a request to the client that belongs to one of the client's.
+type sender func(*jsonrpc.Request) error
+
+// sender sends what belongs to the request of ctx.
+func (l *link) sender(ctx context.Context, ss *mcp.ServerSession) sender {
+	return func(msg *jsonrpc.Request) error {
+		if l.Connection == nil {
+			notifyModern(ctx, ss, msg.Method, msg.Params)
+			return nil
+		}
+		return l.Connection.Write(context.WithoutCancel(ctx), msg)
 	}
-	_ = l.Connection.Write(context.WithoutCancel(ctx), &jsonrpc.Request{Method: method, Params: raw}) // nobody is there to be told
+}
+
+// notify sends a notification. What cannot be sent is dropped.
+func (send sender) notify(method string, params any) {
+	_ = send(&jsonrpc.Request{Method: method, Params: rawjson.Encode(params)}) // nobody is there to be told
 }
 
 // notifyModern sends a notification over a connection of the SDK's own.
@@ -218,9 +255,8 @@ func notifyModern(ctx context.Context, ss *mcp.ServerSession, method string, raw
 	}
 }
 
-// ask puts a request to the client on the stream of the request that at belongs to, and waits for the answer. The error is a
-// *rpcError if the client answered one.
-func (l *link) ask(ctx, at context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+// ask puts a request to the client, and waits for the answer. The error is a *rpcError if the client answered one.
+func (l *link) ask(ctx context.Context, send sender, method string, params json.RawMessage) (json.RawMessage, error) {
 	answer := make(chan *jsonrpc.Response, 1)
 	l.mu.Lock()
 	l.asked++
@@ -236,8 +272,7 @@ func (l *link) ask(ctx, at context.Context, method string, params json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	at = context.WithoutCancel(at)
-	if err := l.Connection.Write(at, &jsonrpc.Request{ID: id, Method: method, Params: params}); err != nil {
+	if err := send(&jsonrpc.Request{ID: id, Method: method, Params: params}); err != nil {
 		return nil, fmt.Errorf("%s: the client cannot be reached: %w", method, err)
 	}
 	select {
@@ -246,11 +281,10 @@ func (l *link) ask(ctx, at context.Context, method string, params json.RawMessag
 			return nil, asError(resp.Error)
 		}
 		return resp.Result, nil
-	case <-l.gone:
+	case <-l.life.Done():
 		return nil, fmt.Errorf("%s: the client has gone", method)
 	case <-ctx.Done():
-		p := rawjson.Encode(map[string]any{"requestId": key, "reason": ctx.Err().Error()})
-		_ = l.Connection.Write(at, &jsonrpc.Request{Method: "notifications/cancelled", Params: p})
+		send.notify("notifications/cancelled", map[string]any{"requestId": key, "reason": ctx.Err().Error()})
 		return nil, ctx.Err()
 	}
 }

@@ -56,7 +56,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 			return nil
 		}
 		return func(ctx context.Context) (json.RawMessage, *rpcError) {
-			r, fault := newRequest(ctx, l, ss, c)
+			r, fault := newRequest(l, ss, c, l.sender(ctx, ss))
 			if fault != nil {
 				return nil, fault
 			}

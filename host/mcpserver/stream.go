@@ -20,6 +20,8 @@ type stream struct {
 	sent      bool // the status was sent
 	commented bool // it was sent by a comment, before the handler wrote anything
 	last      time.Time
+	timer     *time.Timer // of the next comment; nil: there is none
+	over      bool        // there are no more comments
 }
 
 func newStream(w http.ResponseWriter) *stream {
@@ -76,17 +78,16 @@ func (s *stream) FlushError() error {
 	return s.rc.Flush()
 }
 
-// beat writes comments until done is closed.
-func (s *stream) beat(every time.Duration, done <-chan struct{}) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case now := <-tick.C:
-			s.comment(now, every)
-		}
+// beat writes comments until stop is called.
+func (s *stream) beat(every time.Duration) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timer = time.AfterFunc(every, func() { s.comment(time.Now(), every) })
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.timer.Stop()
+		s.over = true
 	}
 }
 
@@ -94,6 +95,12 @@ func (s *stream) beat(every time.Duration, done <-chan struct{}) {
 func (s *stream) comment(now time.Time, every time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	if s.timer != nil {
+		s.timer.Reset(every)
+	}
 	if now.Sub(s.last) < every/2 {
 		return
 	}
