@@ -1,0 +1,156 @@
+package mcpserver
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolhost/toolhost/internal/rawjson"
+)
+
+// ordinary are params of tools/call, without their braces, that a client may well send.
+var ordinary = []string{
+	`"name":"echo","arguments":{"text":"a"}`, `"name":"echo"`, `"name":"echo","arguments":null`, `"arguments":{"text":"<\u2028>"},"name":"echo","more":[1.0]`,
+	`"name":"echo","arguments":{"text":5}`, `"name":"echo","arguments":[]`, `"name":"fail"`, `"name":"nope"`, `"name":"\u0065cho","arguments":{"text":"b"}`,
+	`"name":"echo","inputResponses":7`, `"name":"echo","requestState":"forged"`, `"name":"echo","requestState":7`, `"name":"name"`, `"name":"survey"`,
+}
+
+// Params of which the SDK reads the rest: a legacy _meta that is null, and nothing that was accepted before.
+const viaSDK = `,"_meta":null`
+
+func TestDirect_OverStdioACallIsAnsweredAsThroughTheSDK(t *testing.T) {
+	for _, params := range ordinary {
+		c := startStdio(t, newServer(t, Config{}))
+		c.shake()
+		ask := func(id int, params string) map[string]any {
+			c.send(`{"jsonrpc":"2.0","id":` + string(rawjson.Encode(id)) + `,"method":"tools/call","params":{` + params + `}}`)
+			m := c.answerTo(float64(id))
+			delete(m, "id")
+			return m
+		}
+		if diff := cmp.Diff(ask(1, params+viaSDK), ask(2, params), sealed); diff != "" {
+			t.Errorf("legacy %s: %s", params, diff)
+		}
+		c = startStdio(t, newServer(t, Config{}))
+		if diff := cmp.Diff(ask(1, params+","+modernMeta), ask(2, params+","+modernMeta), sealed); diff != "" {
+			t.Errorf("modern %s: %s", params, diff)
+		}
+	}
+}
+
+func TestDirect_OverHTTPACallIsAnsweredAsThroughTheSDK(t *testing.T) {
+	type answer struct {
+		Status   int
+		Messages []map[string]any
+	}
+	ask := func(c *httpClient, params string, header ...string) (a answer, kind string) {
+		resp := c.request(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+params+`}}`, header...)
+		defer resp.Body.Close()
+		data, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer{resp.StatusCode, messagesOf(string(data))}, resp.Header.Get("Content-Type")
+	}
+	const stream, json = "text/event-stream", "application/json"
+	for _, params := range ordinary {
+		c := startHTTP(t, newServer(t, Config{}))
+		c.shake()
+		want, kind := ask(c, params+viaSDK)
+		got, kindNow := ask(c, params)
+		if diff := cmp.Diff(want, got, sealed); diff != "" || kind != stream || kindNow != json {
+			t.Errorf("legacy %s: %s then %s: %s", params, kind, kindNow, diff)
+		}
+		c = startHTTP(t, newServer(t, Config{}))
+		name := "echo"
+		if _, rest, ok := strings.Cut(params, `"name":"`); ok && !strings.Contains(params, `\u0065`) {
+			name, _, _ = strings.Cut(rest, `"`)
+		}
+		want, _ = ask(c, params+","+modernMeta, modernCall("tools/call", name)...)
+		got, kindNow = ask(c, params+","+modernMeta, modernCall("tools/call", name)...)
+		if diff := cmp.Diff(want, got, sealed); diff != "" || kindNow != json {
+			t.Errorf("modern %s: %s: %s", params, kindNow, diff)
+		}
+	}
+}
+
+// sealed are values that differ from call to call.
+var sealed = cmp.FilterPath(func(p cmp.Path) bool {
+	i, ok := p.Last().(cmp.MapIndex)
+	return ok && (i.Key().String() == "requestState" || i.Key().String() == "suspension" || i.Key().String() == "text")
+}, cmp.Ignore())
+
+func TestDirect_WhatIsOddStillGoesThroughTheSDK(t *testing.T) {
+	c := startHTTP(t, newServer(t, Config{}))
+	call := func(meta string, header ...string) int {
+		status, _ := c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo",`+meta+`}}`, header...)
+		return status
+	}
+	plain := modernCall("tools/call", "echo")
+	for range 2 { // the second one could go directly
+		if status := call(modernMeta, plain...); status != 200 {
+			t.Fatalf("status %d", status)
+		}
+	}
+	for _, x := range []struct {
+		about, meta string
+		header      []string
+	}{
+		{"another name in the header", modernMeta, modernCall("tools/call", "fail")},
+		{"no name in the header", modernMeta, modernCall("tools/call", "")},
+		{"another method in the header", modernMeta, modernCall("tools/list", "echo")},
+		{"another version in the header", modernMeta, append([]string{versionHeader, "2027-01-01"}, plain[2:]...)},
+		{"an id of an event", modernMeta, append([]string{"Last-Event-ID", "1"}, plain...)},
+		{"no capabilities", `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`, plain},
+		{"a client that is none", strings.Replace(modernMeta, `{"io`, `{"io.modelcontextprotocol/clientInfo":7,"io`, 1), plain},
+		{"capabilities that are none", strings.Replace(modernMeta, `{}`, `[]`, 1), plain},
+	} {
+		for range 2 {
+			if status := call(x.meta, x.header...); status != 400 {
+				t.Errorf("%s: status %d", x.about, status)
+			}
+		}
+	}
+	std := startStdio(t, newServer(t, Config{}))
+	std.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}`)
+	if m := std.answerTo(1.0); dig(m, "error", "code") != float64(codeInvalidRequest) {
+		t.Errorf("before the handshake: %v", m)
+	}
+}
+
+func TestDirect_AnIDThatIsTakenIsRefused(t *testing.T) {
+	sig := listenSignals(t)
+	c := startHTTP(t, newServer(t, Config{}))
+	c.shake()
+	done := make(chan struct{})
+	go func() { // ends with the call
+		defer close(done)
+		c.post(sig.call("1"))
+	}()
+	sig.await(t, "running")
+	for _, params := range []string{`"name":"echo"`, `"name":"echo"` + viaSDK} {
+		if status, _ := c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `}}`); status != http.StatusBadRequest {
+			t.Errorf("%s: status %d", params, status)
+		}
+	}
+	c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	sig.await(t, "cancelled")
+	<-done
+}
+
+func TestDirect_IntroductionsAreBounded(t *testing.T) {
+	i := introductions{known: map[string]bool{}}
+	for n := range 3 * maxIntroductions {
+		m := meta{"io.modelcontextprotocol/clientInfo": rawjson.Encode(n)}
+		if i.accept(m); !i.has(m) || len(i.known) > maxIntroductions {
+			t.Fatalf("after %d: %d are kept", n, len(i.known))
+		}
+	}
+	long := meta{"io.modelcontextprotocol/clientInfo": rawjson.Quote(strings.Repeat("x", maxIntroduction))}
+	if i.accept(long); i.has(long) || i.has(nil) {
+		t.Error("what is too long, or empty, is taken for accepted")
+	}
+}
