@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/plain"
 )
 
 // decode reads the JSON document raw into v, which is a pointer. Empty raw is {}.
@@ -137,6 +139,11 @@ func pathAt(raw []byte, offset int64) string {
 
 // encode writes v without HTML escapes and without a final newline.
 func encode(v any) ([]byte, error) {
+	if text, ok := v.(string); ok {
+		if quoted, ok := plain.Quote(text); ok { // at a fraction of the cost: it may be a whole file
+			return quoted, nil
+		}
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
