@@ -17,7 +17,11 @@ import (
 // batch of more than 32 KiB. Connect uses one; a plugin's server should ([grpc.ForceServerCodecV2]).
 func Codec() encoding.CodecV2 { return &codec{} }
 
-type codec struct{ buffers bufferPool }
+type codec struct {
+	buffers bufferPool
+	one     bool    // it is one stream's, which has done with a batch when it receives the next
+	last    *[]byte // the batch that the stream's chunks are in
+}
 
 // Name implements encoding.CodecV2: what goes over the wire is protobuf.
 func (c *codec) Name() string { return "proto" }
@@ -37,22 +41,35 @@ func (c *codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(buf, &c.buffers)}, nil
 }
 
-// Unmarshal implements encoding.CodecV2. The chunks of a batch share memory: they are what is large.
+// Unmarshal implements encoding.CodecV2. The chunks of a batch share its memory: they are what is large.
 func (c *codec) Unmarshal(data mem.BufferSlice, v any) error {
 	m, ok := v.(proto.Message)
 	if !ok {
 		return fmt.Errorf("session: %T is no protobuf message", v)
 	}
 	if data.Len() > chunkAt {
-		pieces := make([][]byte, len(data))
-		for i, b := range data {
-			pieces[i] = b.ReadOnlyData()
-		}
-		return unmarshalBatch(bytes.Join(pieces, nil), m, sharedChunks)
+		return unmarshalBatch(c.join(data), m, sharedChunks)
 	}
 	buf := data.MaterializeToBuffer(&c.buffers)
 	defer buf.Free()
 	return unmarshalBatch(buf.ReadOnlyData(), m, sharedNone)
+}
+
+// join is the data in one piece, which is another's memory as soon as a codec of one stream decodes the next batch.
+func (c *codec) join(data mem.BufferSlice) []byte {
+	if !c.one {
+		pieces := make([][]byte, len(data))
+		for i, b := range data {
+			pieces[i] = b.ReadOnlyData()
+		}
+		return bytes.Join(pieces, nil) // it does not clear what it makes
+	}
+	if c.last != nil {
+		c.buffers.Put(c.last)
+	}
+	c.last = c.buffers.Get(data.Len())
+	data.CopyTo(*c.last)
+	return *c.last
 }
 
 // shared says which bytes of what is decoded may stay where they are, so that they are not copied.
@@ -60,7 +77,7 @@ type shared uint8
 
 const (
 	sharedNone   shared = iota
-	sharedChunks        // the chunks', which are joined soon: they keep the whole batch
+	sharedChunks        // the chunks', whose data are copied before the next batch is received
 	sharedAll
 )
 

@@ -35,6 +35,35 @@ func FuzzCodec(f *testing.F) {
 	})
 }
 
+// The next batch of a stream may overwrite a chunk's data, and nothing else of the last one.
+func TestCodecOfOneStream(t *testing.T) {
+	c := &codec{one: true}
+	read := func(frames []*pb.Frame) *pb.SessionResponse {
+		data, err := proto.Marshal(&pb.SessionResponse{Frames: frames})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := &pb.SessionResponse{}
+		if err := c.Unmarshal(mem.BufferSlice{mem.SliceBuffer(data[:len(data)/2]), mem.SliceBuffer(data[len(data)/2:])}, got); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	other := bytes.Repeat([]byte{0xff}, MaxBatch-1<<10)
+	for i, frames := range codecBatches() {
+		got := read(frames)
+		if want := (&pb.SessionResponse{Frames: frames}); !proto.Equal(got, want) {
+			t.Errorf("batch %d is %v", i, got)
+		}
+		read([]*pb.Frame{frameOf(1, &pb.Chunk{Data: other})})
+		for n, f := range got.Frames {
+			if f.GetChunk() == nil && !proto.Equal(f, frames[n]) {
+				t.Errorf("frame %d of batch %d came to be %v", n, i, f)
+			}
+		}
+	}
+}
+
 func codecBatches() [][]*pb.Frame {
 	large := bytes.Repeat([]byte("0123456789abcdef"), 20<<10/16)
 	return [][]*pb.Frame{

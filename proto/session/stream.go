@@ -11,6 +11,7 @@ import (
 // Stream moves batches of frames, in order. Send and Recv are each called by
 // one goroutine at a time. Recv returns io.EOF at an orderly end. Send must not
 // keep the slice after it has returned; the frames in it are not changed any more.
+// The data of a chunk that Recv returns may be overwritten by the next Recv.
 //
 // A Stream may be an io.Closer. Session.Close then calls Close, which must make a
 // blocked Send and Recv return, and may be called more than once.
@@ -23,7 +24,7 @@ type Stream interface {
 // io.Closer: Close, or the end of ctx, ends the RPC.
 func Connect(ctx context.Context, cc grpc.ClientConnInterface, opts ...grpc.CallOption) (Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	st, err := pb.NewToolPluginServiceClient(cc).Session(ctx, append([]grpc.CallOption{grpc.ForceCodecV2(Codec())}, opts...)...)
+	st, err := pb.NewToolPluginServiceClient(cc).Session(ctx, append([]grpc.CallOption{grpc.ForceCodecV2(&codec{one: true})}, opts...)...)
 	if err != nil {
 		cancel()
 		return nil, err
