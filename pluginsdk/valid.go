@@ -97,23 +97,19 @@ func skipName(data []byte, i int) int {
 
 func skipString(data []byte, i int) int {
 	for i++; ; {
-		if i, _ = plain.End(data, i); i >= len(data) || data[i] < ' ' {
+		if i, _ = plain.Skip(data, i); i >= len(data) || data[i] < ' ' {
 			return -1
 		}
 		if data[i] == '"' {
 			return i + 1
 		}
-		if i++; i >= len(data) {
+		if i++; i >= len(data) || data[i] != 'u' { // any other escape would have been skipped
 			return -1
 		}
-		if data[i] == 'u' {
-			for range 4 {
-				if i++; i >= len(data) || !isHex(data[i]) {
-					return -1
-				}
+		for range 4 {
+			if i++; i >= len(data) || !isHex(data[i]) {
+				return -1
 			}
-		} else if !plain.Short(data[i]) {
-			return -1
 		}
 		i++
 	}

@@ -54,13 +54,53 @@ func End(text []byte, i int) (end int, ascii bool) {
 	return i, seen&tops == 0
 }
 
+// Skip is End that goes on after the escape sequences of two bytes: it ends at the string's quote, at a control character, at a backslash
+// that begins anything else, or with the text.
+func Skip(text []byte, i int) (end int, ascii bool) {
+	var seen uint64
+next:
+	for len(text)-i >= 34 { // with the byte after a backslash
+		b := text[i : i+34]
+		w0, w1 := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		w2, w3 := binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
+		seen |= w0 | w1 | w2 | w3
+		h0, h1, h2, h3 := special(w0), special(w1), special(w2), special(w3)
+		n := 0
+		switch {
+		case h0|h1|h2|h3 == 0:
+			i += 32
+			continue next
+		case h0 != 0:
+			n = bits.TrailingZeros64(h0) / 8
+		case h1 != 0:
+			n = 8 + bits.TrailingZeros64(h1)/8
+		case h2 != 0:
+			n = 16 + bits.TrailingZeros64(h2)/8
+		default:
+			n = 24 + bits.TrailingZeros64(h3)/8
+		}
+		if n &= 31; b[n] != '\\' || !short[b[n+1]] {
+			return i + n, seen&tops == 0
+		}
+		i += n + 2
+	}
+	for {
+		var plain bool
+		if i, plain = End(text, i); !plain {
+			seen = tops
+		}
+		if len(text)-i < 2 || text[i] != '\\' || !short[text[i+1]] {
+			return i, seen&tops == 0
+		}
+		i += 2
+	}
+}
+
 // special has the top bit of each byte of w that is meant, of which the lowest is right: what is subtracted borrows only from bytes
 // above one that is meant. A quote is what is below 0x21, beside the control characters, once its second bit is turned.
 func special(w uint64) uint64 {
 	return (((w ^ 2*ones) - 0x21*ones) | ((w ^ '\\'*ones) - ones)) &^ w & tops
 }
 
-// Short reports whether a backslash and c are an escape sequence.
-func Short(c byte) bool { return short[c] }
-
+// short are the bytes that make an escape sequence with a backslash before them.
 var short = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}

@@ -3,6 +3,8 @@ package plain
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -26,14 +28,22 @@ func check(t *testing.T, text []byte, i int) {
 	if end != want || ascii && !wantASCII {
 		t.Fatalf("from %d in %q: %d, ASCII %v, want %d, %v", i, text, end, ascii, want, wantASCII)
 	}
-	if _, near := slow(bytes.Map(func(r rune) rune { // nothing but ASCII within reach
-		if r < ' ' || r == '"' || r == '\\' {
-			return 'x'
-		}
-		return r
-	}, text[i:min(len(text), end+32)]), 0); near && !ascii {
+	if !ascii && wantASCII && !hasWide(text[i:min(len(text), end+32)]) {
 		t.Fatalf("from %d in %q: no ASCII", i, text)
 	}
+	var skip int
+	skip, ascii = Skip(text, i)
+	for want, wantASCII = slow(text, i); want+1 < len(text) && text[want] == '\\' && strings.IndexByte(`"\/bfnrt`, text[want+1]) >= 0; {
+		next, nextASCII := slow(text, want+2)
+		want, wantASCII = next, wantASCII && nextASCII
+	}
+	if skip != want || ascii && !wantASCII || !ascii && wantASCII && !hasWide(text[i:min(len(text), want+34)]) {
+		t.Fatalf("from %d in %q: skips to %d, ASCII %v, want %d, %v", i, text, skip, ascii, want, wantASCII)
+	}
+}
+
+func hasWide(text []byte) bool {
+	return slices.ContainsFunc(text, func(c byte) bool { return c >= 0x80 })
 }
 
 // Every byte at every place within a text, beside others that are one off.
@@ -59,6 +69,10 @@ func TestEnd_Random(t *testing.T) {
 			switch r.IntN(40) {
 			case 0:
 				text[i] = byte(r.IntN(256))
+			case 2:
+				text[i] = '\\'
+			case 3:
+				text[i] = "bfnrtu/\\"[r.IntN(8)]
 			case 1:
 				text[i] = "\"\\\x1f\x00"[r.IntN(4)]
 			default:
@@ -79,4 +93,14 @@ func FuzzEnd(f *testing.F) {
 		}
 		check(t, text, i)
 	})
+}
+
+func BenchmarkSkip(b *testing.B) {
+	text := []byte(strings.Repeat(`The quick brown fox jumps over the lazy dog, as ever, and again\n`, 16<<20/64) + `"`)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if end, ascii := Skip(text, 0); end != len(text)-1 || !ascii {
+			b.Fatal(end)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"sync"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/toolhost/toolhost/internal/plain"
 )
@@ -395,18 +396,18 @@ func (k *skimmer) anyArray() bool {
 
 // anyString reads a string that nobody looks at.
 func (k *skimmer) anyString() bool {
-	i := k.pos + 1
+	text, i := unsafe.Slice(unsafe.StringData(k.text), len(k.text)), k.pos+1
 	for {
-		i = k.plainEnd(i)
+		end, ascii := plain.Skip(text, i)
+		if i = end; !ascii {
+			k.wide = true
+		}
 		switch {
-		case i >= len(k.text) || k.text[i] < ' ':
+		case i >= len(text) || text[i] < ' ':
 			return false
-		case k.text[i] == '"':
+		case text[i] == '"':
 			k.pos = i + 1
 			return true
-		case i+1 < len(k.text) && plain.Short(k.text[i+1]):
-			i += 2
-			continue
 		}
 		if k.buf, i = k.escape(k.buf[:0], i); k.err != nil {
 			return false
