@@ -256,11 +256,18 @@ func (a *attempt) await(ctx context.Context) (out *pb.Output, err error) {
 
 // progress tells whoever watches. A sensitive value within its text is masked (b15).
 func (r *run) progress(ctx context.Context, p *pb.Progress) {
+	if r.running == nil && r.call.Progress == nil {
+		return
+	}
 	text := p.GetMessage()
 	if r.call.View != Raw {
 		text = r.maskText(text)
 	}
-	r.emit(ctx, Progress{r.head(), p.GetProgress(), p.GetTotal(), text})
+	e := Progress{r.head(), p.GetProgress(), p.GetTotal(), text}
+	if r.call.Progress != nil {
+		r.call.Progress(e)
+	}
+	r.emit(ctx, e)
 }
 
 // finite reports a progress that can be shown: JSON has no infinity.

@@ -44,6 +44,10 @@ type Call struct {
 	// one has no room for are dropped and counted. If nil, only the host's log gets them.
 	Log *slog.Logger
 
+	// Progress gets what the tool reports of its progress, as the events of Start have it: from one goroutine at a time, before the
+	// call returns. It must not block. If nil, only the events have it.
+	Progress func(Progress)
+
 	// Traceparent and Tracestate are the W3C trace context of whoever called. They count where ctx has no span: Config.Tracer's
 	// span is below it, and without a tracer it is what the plugin sees. What is not well formed is ignored. Baggage does not
 	// travel (T38).

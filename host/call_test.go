@@ -169,6 +169,20 @@ func TestCall_CancelReachesTheToolAndEndsTheCallAtOnce(t *testing.T) {
 	call(t, h, "pid", `{}`) // the plugin serves on
 }
 
+func TestCall_ProgressIsToldWithoutEvents(t *testing.T) {
+	h := open(t, host.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var told []string
+	res, err := h.Call(ctx, host.Call{Tool: "wait", Input: []byte(`{}`), Progress: func(p host.Progress) {
+		told = append(told, p.Tool+" "+p.Message)
+		cancel()
+	}})
+	wantError(t, res, err, host.Canceled, host.Unknown)
+	if diff := cmp.Diff([]string{"wait waiting"}, told); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestCall_TimeoutBeforeTheStartIsNotStarted(t *testing.T) {
 	h := open(t, host.Config{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Microsecond)
