@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -36,15 +37,17 @@ type calls struct {
 	mu     sync.Mutex
 	closed bool
 	work   sync.WaitGroup // the flights
+
+	workers *workers
 }
 
-// newCalls returns the pipeline of a server with this configuration, its defaults filled in.
-func newCalls(cfg Config, known func(host.Caller) *listing) (*calls, error) {
+// newCalls returns the pipeline of a server with this configuration, its defaults filled in. Whoever owns the workers closes them after it.
+func newCalls(cfg Config, known func(host.Caller) *listing, workers *workers) (*calls, error) {
 	s, err := newSealer(cfg.StateKey)
 	if err != nil {
 		return nil, fmt.Errorf("mcpserver: Config.StateKey: %w", err)
 	}
-	c := &calls{cfg: cfg, host: cfg.Host, log: cfg.Logger, known: known, sealer: s, lot: newLot(cfg.Park)}
+	c := &calls{cfg: cfg, host: cfg.Host, log: cfg.Logger, known: known, sealer: s, lot: newLot(cfg.Park), workers: workers}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -118,9 +121,12 @@ func (c *calls) run(ctx context.Context, f *flight, r request, call host.Call) (
 	call.Caller = r.caller
 	call.Context = r.meta.context(c.cfg.Context)
 	call.Traceparent, call.Tracestate = r.meta.trace()
-	call.Log = slog.New(logHandler{flight: f})
 	call.Elicit = c.elicitor(f, r)
+	call.Progress = func(p host.Progress) { f.note(note{progress: &p, size: len(p.Message)}) }
 	p := c.pace(r)
+	if p.level != never || r.era == project.Modern { // a legacy client attends to the end
+		call.Log = slog.New(logHandler{flight: f})
+	}
 	f.attend(r, p)
 	if !c.begin(ctx, f, call) {
 		return project.Error(f.tool.Tool, &host.Error{Op: "call", Tool: call.Tool, Code: host.Closed, Err: errServerClosed}), nil
@@ -145,19 +151,26 @@ func (c *calls) begin(ctx context.Context, f *flight, call host.Call) bool {
 		return false
 	}
 	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.work.Go(func() { // ends with the call, which ends with ctx
+	c.work.Add(1)
+	c.workers.run(func() { // ends with the call, which ends with ctx
+		defer c.work.Done()
 		defer f.cancel(nil)
 		defer context.AfterFunc(c.life, func() { f.cancel(errServerClosed) })()
-		run := c.host.Start(ctx, call)
-		for e := range run.Events() {
-			if p, ok := e.(host.Progress); ok {
-				f.note(note{progress: &p, size: len(p.Message)})
-			}
-		}
-		f.res, f.err = run.Result()
-		close(f.done)
+		c.make(ctx, f, call)
 	})
 	return true
+}
+
+// make makes the call in the host. A panic costs only this call (R43).
+func (c *calls) make(ctx context.Context, f *flight, call host.Call) {
+	defer close(f.done)
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error("a call made the server panic", "tool", call.Tool, "panic", p, "stack", string(debug.Stack()))
+			f.err = &host.Error{Op: "call", Tool: call.Tool, Code: host.Internal, Outcome: host.Unknown, Err: errors.New("internal error")}
+		}
+	}()
+	f.res, f.err = c.host.Call(ctx, call)
 }
 
 // stay tells the client what happens until the call ends or asks something that a later request will answer.

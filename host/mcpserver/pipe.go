@@ -27,6 +27,7 @@ type pipe struct {
 	// direct looks at the params of a tools/call, and returns what makes the call if it need not go through the SDK; else nil. It is set
 	// before anything is read.
 	direct func(params json.RawMessage) func(context.Context) (json.RawMessage, *rpcError)
+	run    func(func())    // runs one on a goroutine of its own
 	life   context.Context // of calls that are made directly; ends with Close
 	end    context.CancelFunc
 	work   sync.WaitGroup // calls that are made directly, none of which begins after Close
@@ -168,11 +169,24 @@ func (p *pipe) writeLines() {
 	}
 }
 
+// together is up to how many bytes lines that wait are written at once.
+const together = 64 << 10
+
+// writeLine writes a line, and with it those that wait.
 func (p *pipe) writeLine(data []byte) {
 	if p.failure() != nil {
 		return
 	}
-	_, err := p.out.Write(append(data, '\n'))
+	data = append(data, '\n')
+	for more := true; more && len(data) < together; {
+		select {
+		case next := <-p.outgoing:
+			data = append(append(data, next...), '\n')
+		default:
+			more = false
+		}
+	}
+	_, err := p.out.Write(data)
 	p.mu.Lock()
 	p.err, p.clogs = err, false
 	p.mu.Unlock()

@@ -178,7 +178,9 @@ func (p *pipe) begin(c *pipeCall, call func(context.Context) (json.RawMessage, *
 	ctx, c.cancel = context.WithCancel(ctx)
 	p.calls[n] = c
 	p.byID[string(c.id)] = n
-	p.work.Go(func() { // ends with the call, which ends with the pipe
+	p.work.Add(1)
+	p.run(func() { // ends with the call, which ends with the pipe
+		defer p.work.Done()
 		defer c.cancel()
 		p.make(ctx, n, call)
 	})

@@ -100,7 +100,9 @@ type Server struct {
 
 	life context.Context // ends when Close begins
 	end  context.CancelFunc
-	work sync.WaitGroup // every goroutine of the server
+	work sync.WaitGroup // every goroutine of the server but the workers
+
+	workers workers
 }
 
 // New makes a server. The error says what of the configuration cannot work.
@@ -111,7 +113,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg.withDefaults(), host: cfg.Host}
 	s.log = s.cfg.Logger
 	var err error
-	if s.calls, err = newCalls(s.cfg, s.known); err != nil {
+	if s.calls, err = newCalls(s.cfg, s.known, &s.workers); err != nil {
 		return nil, err
 	}
 	s.life, s.end = context.WithCancel(context.Background())
@@ -135,6 +137,7 @@ func (s *Server) Close() error {
 	}
 	s.calls.close()
 	s.work.Wait()
+	s.workers.close()
 	return nil
 }
 
