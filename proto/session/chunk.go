@@ -2,6 +2,7 @@ package session
 
 import (
 	"strings"
+	"sync"
 	"unsafe"
 
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
@@ -29,7 +30,7 @@ func (j *joiner) add(c *pb.Chunk, limit int) (*body, error) {
 			return nil, j.lose(c, &TooLargeError{Limit: limit, Size: size, Direction: Receiving})
 		}
 		j.size = int(c.GetSize())
-		j.body = &body{size: j.size, text: new(strings.Builder)}
+		j.body = &body{size: j.size}
 	}
 	if j.skip {
 		if c.GetLast() {
@@ -57,38 +58,79 @@ func (j *joiner) lose(c *pb.Chunk, err error) error {
 
 // body is what has arrived of a frame. It is written by the reader only, and without s.mu: what is large takes a while.
 type body struct {
-	size int              // of the whole
-	text *strings.Builder // which clears no memory
+	size int // of the whole
+	data []byte
+	step *sync.Pool // where the memory of data goes when it is too small; nil: nowhere
 }
 
-// add appends the data of a chunk. Memory grows with what arrives (H3): by at most four times, and so that the last step has
-// the size of the whole.
+// add appends the data of a chunk.
 func (b *body) add(data []byte) {
-	have := b.text.Len() + len(data)
-	if have > b.text.Cap() {
-		room := b.size
-		for room/growth >= max(have, leastRoom) {
-			room /= growth
-		}
-		grown := new(strings.Builder)
-		grown.Grow(max(room, have))
-		grown.WriteString(b.text.String())
-		b.text = grown
+	if have := len(b.data) + len(data); have > cap(b.data) {
+		b.grow(have)
 	}
-	b.text.Write(data)
+	b.data = append(b.data, data...)
+}
+
+// grow makes room for what has arrived: at most four times of it, so that memory grows with what arrives (H3), and the whole as soon
+// as that is not more.
+func (b *body) grow(have int) {
+	old, from := b.data, b.step
+	b.data, b.step = nil, nil
+	switch i := stepFor(have); {
+	case growth*max(have, 1<<10) >= b.size:
+		b.data = uncleared(max(b.size, have))
+	case i < 0:
+		b.data = uncleared(max(have, 1<<10) * (growth - 1)) // an allocation may be an eighth more
+	default:
+		b.step = &steps[i]
+		if kept, ok := b.step.Get().(*[]byte); ok {
+			b.data = *kept
+		} else {
+			b.data = uncleared(leastStep << (2 * i))
+		}
+	}
+	b.data = append(b.data, old...)
+	if from != nil {
+		old = old[:0]
+		from.Put(&old)
+	}
 }
 
 const (
 	growth    = 4
-	leastRoom = 1 << 10
+	leastStep = 64 << 10
 )
+
+// steps keep the memory that was too small, so that a large frame does not make garbage of a third of its size. The first has
+// leastStep bytes, each other growth times the one before.
+var steps [4]sync.Pool
+
+// stepFor is the step that has room for so many bytes, and not too much; -1: none.
+func stepFor(have int) int {
+	if have <= leastStep/growth {
+		return -1
+	}
+	for i := range steps {
+		if have <= leastStep<<(2*i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// uncleared is make([]byte, 0, n) without the clearing, which takes longer than the copying when n is large.
+func uncleared(n int) []byte {
+	var b strings.Builder
+	b.Grow(n)
+	b.WriteByte(0)
+	return unsafe.Slice(unsafe.StringData(b.String()), n)[:0]
+}
 
 // frame decodes the whole.
 func (b *body) frame() (f *pb.Frame, size int, err error) {
-	text := b.text.String()
-	f, err = unmarshalFrame(unsafe.Slice(unsafe.StringData(text), len(text)), sharedAll) // which is the frame's from here on
+	f, err = unmarshalFrame(b.data, sharedAll) // which is the frame's from here on
 	if err != nil {
 		return nil, 0, &StateError{Frame: kChunk.String(), State: joining, Reason: err.Error()}
 	}
-	return f, len(text), nil
+	return f, len(b.data), nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -179,12 +180,12 @@ func TestH3_JoinerGrowsWithWhatArrives(t *testing.T) {
 				t.Fatal(err)
 			}
 			to.add(piece.Data)
-			if have, held := at+n, to.text.Cap(); held > max(4<<10, 4*have) {
+			if have, held := at+n, cap(to.data); held > max(4<<10, 4*have) {
 				t.Fatalf("%d bytes allocated for %d in chunks of %d", held, have, step)
 			}
 			if piece.Last {
 				joins++
-				for i, b := range []byte(to.text.String()) {
+				for i, b := range to.data {
 					if b != byte(i/step) {
 						t.Fatalf("byte %d is wrong in chunks of %d", i, step)
 					}
@@ -193,6 +194,36 @@ func TestH3_JoinerGrowsWithWhatArrives(t *testing.T) {
 		}
 		if joins != 1 || j.active {
 			t.Errorf("joined %d times in chunks of %d", joins, step)
+		}
+	}
+}
+
+// Frames that arrive at once do not get into each other's memory, nor into that of frames that arrived before.
+func TestJoinersAreApart(t *testing.T) {
+	var sizes, chunks = []int{20_000, 70_000, 300_000, 1_100_000, 5 << 20}, []int{999, 16 << 10, 120_000}
+	type frame struct {
+		to   *body
+		fill byte
+	}
+	var whole []frame
+	for round := range 3 {
+		var under []frame
+		for i, size := range sizes {
+			under = append(under, frame{&body{size: size}, byte(1 + round*len(sizes) + i)})
+		}
+		for n := 0; len(under) > 0; n = (n + 1) % max(1, len(under)) {
+			f := under[n%len(under)]
+			left := f.to.size - len(f.to.data)
+			f.to.add(bytes.Repeat([]byte{f.fill}, min(left, chunks[round])))
+			if len(f.to.data) == f.to.size {
+				whole = append(whole, f)
+				under = slices.DeleteFunc(under, func(u frame) bool { return u == f })
+			}
+		}
+	}
+	for _, f := range whole {
+		if n := bytes.Count(f.to.data, []byte{f.fill}); n != f.to.size {
+			t.Errorf("%d of %d bytes are the frame's", n, f.to.size)
 		}
 	}
 }
