@@ -97,10 +97,39 @@ func (o Object) with(at map[string]int, m Member) (Object, map[string]int) {
 // unquote is the text of a member's name with its colon, which a scan has read.
 func unquote(raw []byte) (name string, ok bool) {
 	raw = raw[:bytes.LastIndexByte(raw, '"')+1]
-	if text := raw[1 : len(raw)-1]; plain(text) {
-		return string(text), true
+	text := raw[1 : len(raw)-1]
+	if !plain(text) {
+		return decode(raw)
 	}
-	return name, json.Unmarshal(raw, &name) == nil
+	switch string(text) { // the names that every call has take no memory
+	case "jsonrpc":
+		return "jsonrpc", true
+	case "id":
+		return "id", true
+	case "method":
+		return "method", true
+	case "params":
+		return "params", true
+	case "result":
+		return "result", true
+	case "name":
+		return "name", true
+	case "arguments":
+		return "arguments", true
+	case "_meta":
+		return "_meta", true
+	case "content":
+		return "content", true
+	case "structuredContent":
+		return "structuredContent", true
+	}
+	return string(text), true
+}
+
+// decode is the text of a string.
+func decode(raw []byte) (s string, ok bool) {
+	err := json.Unmarshal(raw, &s)
+	return s, err == nil
 }
 
 // ParseArray reads an array.
@@ -131,7 +160,10 @@ func Text(raw json.RawMessage) (s string, ok bool) {
 	if n := len(raw); n > 1 && raw[0] == '"' && raw[n-1] == '"' && plain(raw[1:n-1]) {
 		return string(raw[1 : n-1]), true
 	}
-	return s, Kind(raw) == '"' && json.Unmarshal(raw, &s) == nil
+	if Kind(raw) != '"' {
+		return "", false
+	}
+	return decode(raw)
 }
 
 // plain reports whether the inside of a string is its text.
