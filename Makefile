@@ -60,7 +60,7 @@ test: build ## Run all tests, shuffled, under the race detector if there is a C 
 	@$(MAKE) guards
 
 guards: ## Hold the allocations and bytes of a call to their ceilings, without the race detector
-	go test -count=1 -run '^TestGuard' ./host ./host/internal/schema ./proto/session ./pluginsdk
+	go test -count=1 -run '^TestGuard' ./host ./host/internal/schema ./host/mcpserver ./proto/session ./pluginsdk
 
 contract: ## Print the contract's rules, what was decided, and the tests that hold them
 	@mkdir -p bin

@@ -116,7 +116,7 @@ func newRequest(l *link, ss *mcp.ServerSession, c callParams, send sender) (requ
 		return bad("requestState is no text")
 	}
 	if r.era == project.Modern {
-		r.can = declared(c.meta["io.modelcontextprotocol/clientCapabilities"])
+		r.can = declared(c.meta.get("io.modelcontextprotocol/clientCapabilities"))
 	} else if p := ss.InitializeParams(); p != nil && p.Capabilities != nil {
 		r.can = legacyCapabilities(p.Capabilities)
 	}

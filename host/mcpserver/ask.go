@@ -42,6 +42,9 @@ func (k askKind) capability() string { return [...]string{"elicitation", "sampli
 // has reports whether a client declared it.
 func (c capabilities) has(k askKind) bool { return [...]bool{c.form, c.sampling, c.roots}[k] }
 
+// any reports whether the client can be asked anything.
+func (c capabilities) any() bool { return c.form || c.sampling || c.roots }
+
 func (c *capabilities) add(k askKind) { *[...]*bool{&c.form, &c.sampling, &c.roots}[k] = true }
 
 // required is the object of capabilities that a client would have to declare; nil: none.
@@ -269,6 +272,9 @@ func (f *flight) name(q *question) {
 		if q.key = fmt.Sprintf("question-%d", n); base != "" {
 			q.key = fmt.Sprintf("%s-%d", base, n)
 		}
+	}
+	if f.names == nil {
+		f.names = map[string]bool{}
 	}
 	f.names[q.key] = true
 }

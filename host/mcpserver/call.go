@@ -77,7 +77,7 @@ func (c *calls) call(ctx context.Context, r request) (json.RawMessage, error) {
 	if r.era == project.Modern && r.state != "" {
 		return c.goOn(ctx, r, tool)
 	}
-	f := newFlight(tool, owner(r.caller))
+	f := newFlight(tool, r.caller)
 	if r.era == project.Modern {
 		f.early = r.answers
 	}
@@ -122,16 +122,32 @@ func (c *calls) run(ctx context.Context, f *flight, r request, call host.Call) (
 	call.Context = r.meta.context(c.cfg.Context)
 	call.Traceparent, call.Tracestate = r.meta.trace()
 	call.Elicit = c.elicitor(f, r)
-	call.Progress = func(p host.Progress) { f.note(note{progress: &p, size: len(p.Message)}) }
 	p := c.pace(r)
-	if p.level != never || r.era == project.Modern { // a legacy client attends to the end
+	parks := r.era == project.Modern && r.can.any() // then who attends later may want what this request does not
+	if p.token != nil || parks {
+		call.Progress = func(p host.Progress) { f.note(note{progress: &p, size: len(p.Message)}) }
+	}
+	if p.level != never || parks {
 		call.Log = slog.New(logHandler{flight: f})
 	}
 	f.attend(r, p)
-	if !c.begin(ctx, f, call) {
+	here := call.Progress == nil && call.Log == nil // there is nothing to tell before the result
+	life := ctx
+	if !here {
+		life = context.WithoutCancel(ctx) // the request may be the first of several: the call ends by flight.cancel
+	}
+	work := c.begin(life, f, call)
+	if work == nil {
 		return project.Error(f.tool.Tool, &host.Error{Op: "call", Tool: call.Tool, Code: host.Closed, Err: errServerClosed}), nil
 	}
-	return c.stay(ctx, f, r, p)
+	if !here {
+		c.workers.run(work) // ends with the call
+		return c.stay(ctx, f, r, p)
+	}
+	if work(); ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return c.finish(ctx, f, r)
 }
 
 // attend continues a flight that was parked, with the answers that the request brings.
@@ -142,23 +158,21 @@ func (c *calls) attend(ctx context.Context, f *flight, r request) (json.RawMessa
 	return c.stay(ctx, f, r, p)
 }
 
-// begin starts the call in the host. It does not end with the request, which may be the first of several, but by
-// flight.cancel.
-func (c *calls) begin(ctx context.Context, f *flight, call host.Call) bool {
+// begin returns what makes the call, which ends with ctx or by flight.cancel, and has to be run once; nil: the server is closed.
+func (c *calls) begin(ctx context.Context, f *flight, call host.Call) func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return false
+		return nil
 	}
-	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	ctx, f.cancel = context.WithCancelCause(ctx)
 	c.work.Add(1)
-	c.workers.run(func() { // ends with the call, which ends with ctx
+	return func() {
 		defer c.work.Done()
 		defer f.cancel(nil)
 		defer context.AfterFunc(c.life, func() { f.cancel(errServerClosed) })()
 		c.make(ctx, f, call)
-	})
-	return true
+	}
 }
 
 // make makes the call in the host. A panic costs only this call (R43).

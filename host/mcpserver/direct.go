@@ -30,7 +30,7 @@ const (
 
 // introduction is what a modern client says of itself, byte for byte; empty if it is too long to be kept.
 func (m meta) introduction() string {
-	version, client, can := m["io.modelcontextprotocol/protocolVersion"], m["io.modelcontextprotocol/clientInfo"], m["io.modelcontextprotocol/clientCapabilities"]
+	version, client, can := m.get("io.modelcontextprotocol/protocolVersion"), m.get("io.modelcontextprotocol/clientInfo"), m.get("io.modelcontextprotocol/clientCapabilities")
 	if len(version)+len(client)+len(can) > maxIntroduction {
 		return ""
 	}

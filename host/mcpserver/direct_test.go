@@ -144,12 +144,12 @@ func TestDirect_AnIDThatIsTakenIsRefused(t *testing.T) {
 func TestDirect_IntroductionsAreBounded(t *testing.T) {
 	i := introductions{known: map[string]bool{}}
 	for n := range 3 * maxIntroductions {
-		m := meta{"io.modelcontextprotocol/clientInfo": rawjson.Encode(n)}
+		m := meta{{"io.modelcontextprotocol/clientInfo", rawjson.Encode(n)}}
 		if i.accept(m); !i.has(m) || len(i.known) > maxIntroductions {
 			t.Fatalf("after %d: %d are kept", n, len(i.known))
 		}
 	}
-	long := meta{"io.modelcontextprotocol/clientInfo": rawjson.Quote(strings.Repeat("x", maxIntroduction))}
+	long := meta{{"io.modelcontextprotocol/clientInfo", rawjson.Quote(strings.Repeat("x", maxIntroduction))}}
 	if i.accept(long); i.has(long) || i.has(nil) {
 		t.Error("what is too long, or empty, is taken for accepted")
 	}

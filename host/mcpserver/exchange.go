@@ -126,7 +126,7 @@ func (s *Server) callOverSession(w *stream, r *http.Request, x *session, msgs []
 	}
 	c, ok := s.direct(m.params, x.sdk)
 	ids := idsOf(msgs)
-	if !ok || len(ids) != 1 || c.meta[mcp.MetaKeyProtocolVersion] != nil {
+	if !ok || len(ids) != 1 || c.meta.get(mcp.MetaKeyProtocolVersion) != nil {
 		return false
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context())) // a client that goes may come back for the session (R35)

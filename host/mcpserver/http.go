@@ -294,10 +294,10 @@ func (s *Server) postModern(w *stream, r *http.Request, caller host.Caller, msgs
 		return
 	}
 	m := msgs[0]
-	l := newLink(caller)
+	var params json.RawMessage
 	switch m.method {
 	case "tools/call":
-		l.params = m.params
+		params = m.params
 		c, direct := s.direct(m.params, nil)
 		if fault := s.headerFault(r.Header, caller, c); fault != nil {
 			respond(w, http.StatusBadRequest, answerError(m.id, fault))
@@ -307,7 +307,7 @@ func (s *Server) postModern(w *stream, r *http.Request, caller host.Caller, msgs
 			ctx, cancel := context.WithCancel(r.Context()) // R35
 			defer cancel()
 			defer context.AfterFunc(s.life, cancel)()
-			s.callDirectly(ctx, w, l, nil, m, c)
+			s.callDirectly(ctx, w, &link{caller: caller}, nil, m, c)
 			return
 		}
 		if body := withoutAnswers(m); body != nil {
@@ -322,6 +322,8 @@ func (s *Server) postModern(w *stream, r *http.Request, caller host.Caller, msgs
 		defer done()
 		defer s.present(caller)()
 	}
+	l := newLink(caller)
+	l.params = params
 	s.stream(w, r, func(w http.ResponseWriter, r *http.Request) {
 		s.modern.ServeHTTP(w, r.WithContext(l.within(r.Context())))
 	})

@@ -46,6 +46,11 @@ func (m message) version() string {
 // is no request and no response has a fault.
 func parse(data []byte) (msgs []message, batch bool, fault *rpcError) {
 	data = bytes.TrimSpace(data)
+	if len(data) > 0 && data[0] == '{' {
+		if members, ok := rawjson.ParseObjectUpTo(data, maxMembers); ok {
+			return []message{readObject(data, members)}, false, nil
+		}
+	}
 	if !rawjson.Valid(data) {
 		return nil, false, &rpcError{code: codeParse, message: "parse error: the message is no JSON"}
 	}
@@ -77,17 +82,26 @@ const (
 
 // read looks at one message, which is JSON.
 func read(raw json.RawMessage) message {
-	m := message{raw: raw}
-	bad := func(format string, args ...any) message {
-		m.fault = &rpcError{code: codeInvalidRequest, message: "invalid request: " + fmt.Sprintf(format, args...)}
-		return m
-	}
 	if rawjson.Kind(raw) != '{' {
-		return bad("the message is no object")
+		return message{raw: raw, fault: invalid("the message is no object")}
 	}
 	members, ok := rawjson.ParseObjectUpTo(raw, maxMembers)
 	if !ok {
-		return bad("the message has more than %d members", maxMembers)
+		return message{raw: raw, fault: invalid(fmt.Sprintf("the message has more than %d members", maxMembers))}
+	}
+	return readObject(raw, members)
+}
+
+func invalid(why string) *rpcError {
+	return &rpcError{code: codeInvalidRequest, message: "invalid request: " + why}
+}
+
+// readObject looks at a message that is an object.
+func readObject(raw json.RawMessage, members rawjson.Object) message {
+	m := message{raw: raw}
+	bad := func(why string) message {
+		m.fault = invalid(why)
+		return m
 	}
 	id := members.Get("id")
 	hasID := id != nil

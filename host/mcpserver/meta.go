@@ -9,24 +9,20 @@ import (
 )
 
 // meta is a request's _meta. Nothing of it becomes the caller (T36).
-type meta map[string]json.RawMessage
+type meta rawjson.Object
+
+// get returns a member's value; nil: there is none.
+func (m meta) get(key string) json.RawMessage { return rawjson.Object(m).Get(key) }
 
 // readMeta reads it; what cannot be read says nothing.
 func readMeta(raw json.RawMessage) meta {
-	o, ok := rawjson.ParseObject(raw)
-	if !ok {
-		return nil
-	}
-	m := make(meta, len(o))
-	for _, x := range o {
-		m[x.Name] = x.Value
-	}
-	return m
+	o, _ := rawjson.ParseObject(raw)
+	return meta(o)
 }
 
 // text is a member that is a string; "" if it is none.
 func (m meta) text(key string) string {
-	s, _ := rawjson.Text(m[key])
+	s, _ := rawjson.Text(m.get(key))
 	return s
 }
 
@@ -42,11 +38,11 @@ func (m meta) era() project.Era {
 }
 
 // token is the progress token; nil: there is none.
-func (m meta) token() json.RawMessage { return validToken(m["progressToken"]) }
+func (m meta) token() json.RawMessage { return validToken(m.get("progressToken")) }
 
 // trace is the W3C trace context of the caller. Baggage stays behind (T38).
 func (m meta) trace() (parent, state string) {
-	if parent = m.text("traceparent"); !traceparent.MatchString(parent) {
+	if parent = m.text("traceparent"); parent == "" || !traceparent.MatchString(parent) {
 		return "", ""
 	}
 	if state = m.text("tracestate"); !tracestate.MatchString(state) {
@@ -62,9 +58,12 @@ var (
 
 // context is the request context of a call: those of the listed keys that are there (T36); nil: none.
 func (m meta) context(keys []string) json.RawMessage {
+	if len(keys) == 0 {
+		return nil
+	}
 	kept := map[string]json.RawMessage{}
 	for _, k := range keys {
-		if v, ok := m[k]; ok {
+		if v := m.get(k); v != nil {
 			kept[k] = v
 		}
 	}

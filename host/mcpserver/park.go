@@ -16,8 +16,9 @@ import (
 // it: the one that began it and, in the modern era, after it those that bring answers. Between two of them it is
 // parked, and runs on.
 type flight struct {
-	id     string
-	owner  string // whose it is, for the limits of what is parked
+	id     string // empty until it is parked
+	owner  string // whose it is, for the limits of what is parked; empty until it is parked
+	caller host.Caller
 	tool   *exported
 	cancel context.CancelCauseFunc
 	wake   chan struct{} // one token: there is something to do for who attends
@@ -184,6 +185,9 @@ func newLot(wait time.Duration) *lot {
 func (l *lot) put(f *flight) (round int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if f.id == "" {
+		f.id, f.owner = rand.Text(), owner(f.caller)
+	}
 	if len(l.parked) >= maxParked || l.owners[f.owner] >= maxParkedOwner {
 		return 0, errTooManyParked
 	}
@@ -219,11 +223,8 @@ func (l *lot) take(id string, round int) *flight {
 }
 
 // newFlight returns a flight that has not begun.
-func newFlight(tool *exported, owner string) *flight {
-	return &flight{
-		id: rand.Text(), owner: owner, tool: tool, level: never,
-		wake: make(chan struct{}, 1), done: make(chan struct{}), names: map[string]bool{},
-	}
+func newFlight(tool *exported, caller host.Caller) *flight {
+	return &flight{caller: caller, tool: tool, level: never, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // empty forgets what is parked; its calls were cancelled.

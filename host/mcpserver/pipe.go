@@ -329,7 +329,7 @@ func (p *pipe) subscribed(params json.RawMessage) json.RawMessage {
 	}
 	var n int64
 	o, _ := rawjson.ParseObject(params)
-	if json.Unmarshal(readMeta(o.Get("_meta"))[mcp.MetaKeySubscriptionID], &n) != nil {
+	if json.Unmarshal(readMeta(o.Get("_meta")).get(mcp.MetaKeySubscriptionID), &n) != nil {
 		return params
 	}
 	p.mu.Lock()

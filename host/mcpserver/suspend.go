@@ -99,7 +99,7 @@ func (c *calls) answered(ctx context.Context, r request, tool *exported, s host.
 		call = s.Deny("declined by the user")
 	}
 	call.Person = true
-	return c.run(ctx, newFlight(tool, owner(r.caller)), r, call)
+	return c.run(ctx, newFlight(tool, r.caller), r, call)
 }
 
 // approves reports a yes. Accepting the form without one is none.
