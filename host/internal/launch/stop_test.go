@@ -30,7 +30,7 @@ func testK1Process(t *testing.T, l *Launcher) {
 		"conforming": {steps: conforming},
 		"deaf":       {steps: []string{"ignore:15", shake, "serve", "hang"}, floor: 300 * time.Millisecond},
 		"stopped": {steps: conforming, floor: 300 * time.Millisecond,
-			hurt: func(p *Process) { _ = syscall.Kill(p.PID(), syscall.SIGSTOP) }},
+			hurt: func(p *Process) { freeze(p.PID()) }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -161,6 +161,20 @@ func TestK6_ThreadsThatEnd(t *testing.T) {
 			t.Error(err)
 		}
 		p.Kill()
+	}
+}
+
+// freeze stops a process, and returns when all its threads have stopped.
+func freeze(pid int) {
+	_ = syscall.Kill(pid, syscall.SIGSTOP)
+	for running := true; running; runtime.Gosched() {
+		running = false
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		for _, name := range tasks {
+			stat, _ := os.ReadFile(name)
+			_, state, _ := strings.Cut(string(stat), ") ")
+			running = running || state != "" && state[0] != 'T'
+		}
 	}
 }
 
