@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/proto/inherit"
 	"github.com/toolhost/toolhost/proto/loopback"
+	"github.com/toolhost/toolhost/proto/rpc"
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
@@ -106,6 +107,9 @@ type hostConn struct {
 	once sync.Once
 	done chan struct{}
 }
+
+// TryWrite implements [rpc.TryWriter].
+func (c *hostConn) TryWrite(b []byte) (int, error) { return rpc.TryWrite(c.Conn, b) }
 
 // Close closes the connection and says so.
 func (c *hostConn) Close() error {

@@ -4,12 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"time"
-
-	"google.golang.org/grpc"
-
-	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
-	"github.com/toolhost/toolhost/proto/wire"
 )
 
 // ServeListener serves tools on l, for a host that did not start this process: in
@@ -29,34 +23,17 @@ func ServeListenerFunc(ctx context.Context, l net.Listener, build func(ctx conte
 }
 
 func serveListener(ctx context.Context, l net.Listener, s *server) error {
-	gs := s.grpcServer(grpc.WaitForHandlers(true))
-	pb.RegisterToolPluginServiceServer(gs, s)
-	served := make(chan error, 1)
-	// Ends when l is closed, by finish at the latest, which is before the last receive below.
-	go func() { served <- gs.Serve(l) }()
-	var err error
+	f := startFront(s, l)
 	select {
-	case err = <-served:
-		served <- nil
+	case <-f.over:
 	case <-ctx.Done():
 	}
-	left := finish(gs, s)
-	<-served
-	if err != nil {
-		return fmt.Errorf("serve %s: %w", l.Addr(), err)
+	left := finish(f, s)
+	if f.err != nil {
+		return fmt.Errorf("serve %s: %w", l.Addr(), f.err)
 	}
 	if left > 0 {
 		return fmt.Errorf("serve %s: %d calls did not return when they were cancelled", l.Addr(), left)
 	}
 	return nil
-}
-
-// finish ends s and then gs, within two graces. It returns how many calls did not end.
-func finish(gs *grpc.Server, s *server) int {
-	left := s.shutdown(wire.LifelineGrace)
-	kill := time.AfterFunc(wire.LifelineGrace, gs.Stop)
-	gs.GracefulStop() // the handlers end with their sessions, and what they sent is written
-	kill.Stop()
-	s.joins.Wait()
-	return left
 }

@@ -140,16 +140,16 @@ func (s *server) serveHost() error {
 	defer end.stop()
 	reaper := startReaper()
 	defer reaper.stop()
-	p, err := startProcess(s, lis)
+	f, err := announce(s, lis)
 	if err != nil {
 		return err
 	}
 	select {
 	case <-end.c:
 	case <-lis.done: // nobody can call any more
-	case <-p.over:
+	case <-f.over:
 	}
-	if left := finish(p.grpc, s); left > 0 {
+	if left := finish(f, s); left > 0 {
 		return fmt.Errorf("%d calls did not return within %s when the host ended", left, wire.LifelineGrace)
 	}
 	return nil

@@ -12,7 +12,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	"github.com/toolhost/toolhost/proto/session"
@@ -51,18 +50,6 @@ func newServer(build func(context.Context, *Registry) error) *server {
 	s.slot <- struct{}{}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	return s
-}
-
-// grpcServer returns the gRPC server of s. Windows are fixed, so that a connection
-// takes no more memory than they say; a ping a few seconds after the last is no abuse (M6).
-func (s *server) grpcServer(opts ...grpc.ServerOption) *grpc.Server {
-	const room = 1 << 20 // what a batch may hold beside its largest frame
-	return grpc.NewServer(append([]grpc.ServerOption{
-		grpc.MaxRecvMsgSize(wire.MaxMessage + room), grpc.MaxSendMsgSize(wire.MaxMessage + room),
-		grpc.ForceServerCodecV2(session.Codec()),
-		grpc.StaticStreamWindowSize(1 << 20), grpc.StaticConnWindowSize(4 << 20),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-	}, opts...)...)
 }
 
 // registry returns the registry for settings. build runs once for each distinct settings, but again after it failed. A

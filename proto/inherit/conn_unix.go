@@ -150,6 +150,23 @@ func (c *conn) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
+// TryWrite writes what there is room for.
+func (c *conn) TryWrite(b []byte) (int, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.gone.Load() {
+		return 0, net.ErrClosed
+	}
+	n, err := unix.Write(c.out, b)
+	switch {
+	case err == nil:
+		return n, nil
+	case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
+		return 0, nil
+	}
+	return 0, os.NewSyscallError("write", err)
+}
+
 // awaitRoom waits until the socket takes bytes or is shut down.
 func (c *conn) awaitRoom() {
 	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(c.out), Events: unix.POLLOUT}}, -1) // its error shows at the next write

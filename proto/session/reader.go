@@ -14,18 +14,11 @@ import (
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
-// read is the reader goroutine. It never waits for a call.
+// read is the reader goroutine.
 func (s *Session) read() {
 	defer s.group.Done()
 	defer s.guard("reader")
-	for {
-		frames, err := s.stream.Recv()
-		if err != nil {
-			s.readFailed(err)
-			return
-		}
-		s.receive(frames)
-	}
+	s.readFailed(s.stream.Receive(s.receive))
 }
 
 // guard makes a panic of one of the session's goroutines, or of a function of Config that it calls, the session's end
@@ -48,8 +41,9 @@ func (s *Session) readFailed(err error) {
 	s.end(err)
 }
 
-// receive handles one batch.
+// receive handles one batch. It never waits for a call. It may run in a goroutine of the stream's.
 func (s *Session) receive(frames []*pb.Frame) {
+	defer s.guard("reader")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastTime = time.Now()

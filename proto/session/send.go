@@ -53,7 +53,7 @@ func (c *Call) state() state {
 // sendItem queues it, which is f, when the call has credit for it.
 func (c *Call) sendItem(ctx context.Context, f *pb.Frame, it item) error {
 	c.s.mu.Lock()
-	defer c.s.mu.Unlock()
+	defer c.s.leave()
 	if limit := c.s.lim.of(it.kind); it.size > limit {
 		return &TooLargeError{Limit: limit, Size: it.size, Direction: Sending}
 	}
@@ -66,6 +66,7 @@ func (c *Call) sendItem(ctx context.Context, f *pb.Frame, it item) error {
 			return err
 		}
 		if it.cost == 0 || c.owed+it.cost <= c.credit {
+			c.s.direct = c.s.try != nil && it.kind.outcome() && len(c.s.calls) == 1
 			c.commit(f, it, next)
 			return nil
 		}

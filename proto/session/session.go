@@ -58,6 +58,8 @@ type Session struct {
 	group  sync.WaitGroup
 	done   chan struct{}
 	wake   chan struct{} // tells the writer that there is something to send; capacity 1
+	try    trySender     // the stream, or nil
+	batch  []*pb.Frame   // the writer's, whoever that is
 
 	mu       sync.Mutex
 	err      error // why the session ended
@@ -75,12 +77,14 @@ type Session struct {
 
 	// What waits to be sent.
 	idle     bool            // the writer waits for wake
+	direct   bool            // whoever holds mu writes what it queues if the writer is idle
+	mine     bool            // it has to
 	control  fifo[*pb.Frame] // passes everything else
 	replies  int             // frames in control that the peer asked for
 	changed  bool            // tools_changed is in control
 	ready    list            // lanes with something to send
 	later    list            // lanes that have had their share of this batch
-	batch    uint64          // counts batches
+	batchNo  uint64          // counts batches
 	conn     lane            // call 0: log records, large hello and welcome
 	logs     logQueue
 	flushed  chan struct{} // closed when everything was handed over; nil if nobody waits
@@ -128,7 +132,8 @@ func New(stream Stream, cfg Config) *Session {
 	}
 	s.lim = s.own
 	s.group.Add(2)
-	go s.read()  // ends when stream.Recv fails; joined by Wait
+	s.try, _ = stream.(trySender)
+	go s.read()  // ends when stream.Receive returns; joined by Wait
 	go s.write() // ends with the session or when stream.Send fails; joined by Wait
 	return s
 }
@@ -144,7 +149,7 @@ func (s *Session) Open(open *pb.Open) (*Call, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.leave()
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -164,6 +169,7 @@ func (s *Session) Open(open *pb.Open) (*Call, error) {
 	c.course.apply(kOpen, f, next)
 	it.starts = starts(kOpen, &c.course, f)
 	s.calls[c.id] = c
+	s.direct = s.try != nil && len(s.calls) == 1
 	c.push(it)
 	return c, nil
 }
@@ -321,12 +327,17 @@ func (s *Session) end(err error) {
 	s.kick()
 }
 
-// kick wakes the writer.
+// kick makes somebody write: whoever holds s.mu, if that is decided (leave), else the writer.
 func (s *Session) kick() {
-	if s.idle {
-		s.idle = false
-		s.wake <- struct{}{} // never blocks: the writer took the last one before it was idle
+	if !s.idle {
+		return
 	}
+	s.idle = false
+	if s.direct {
+		s.mine = true
+		return
+	}
+	s.wake <- struct{}{} // never blocks: the writer took the last one before it was idle
 }
 
 // post queues a frame that passes everything else.

@@ -87,19 +87,29 @@ func (m *memStream) sendBytes(data []byte) error {
 	}
 }
 
+func (m *memStream) Receive(receive func([]*pb.Frame)) error {
+	for {
+		frames, err := m.Recv()
+		if err != nil {
+			return err
+		}
+		receive(frames)
+	}
+}
+
 func (m *memStream) Recv() ([]*pb.Frame, error) {
 	select {
 	case data := <-m.in.batches:
-		return decodeBatch(data)
+		return decodeMem(data)
 	default:
 	}
 	select {
 	case data := <-m.in.batches:
-		return decodeBatch(data)
+		return decodeMem(data)
 	case <-m.in.closed:
 		select {
 		case data := <-m.in.batches:
-			return decodeBatch(data)
+			return decodeMem(data)
 		default:
 			return nil, io.EOF
 		}
@@ -112,7 +122,7 @@ func (m *memStream) Close() error {
 	return nil
 }
 
-func decodeBatch(data []byte) ([]*pb.Frame, error) {
+func decodeMem(data []byte) ([]*pb.Frame, error) {
 	req := &pb.SessionRequest{}
 	if err := proto.Unmarshal(data, req); err != nil {
 		return nil, err
@@ -182,7 +192,7 @@ func dialRPC(t testing.TB, hostCfg, pluginCfg Config, open func(*Call, *pb.Open)
 		t.Fatal(err)
 	}
 	r := &rpcServer{cfg: pluginCfg, sessions: make(chan *Session, 1)}
-	server := grpc.NewServer(grpc.ForceServerCodecV2(Codec()))
+	server := grpc.NewServer()
 	pb.RegisterToolPluginServiceServer(server, r)
 	var served sync.WaitGroup
 	served.Go(func() { _ = server.Serve(l) }) // ends by server.Stop

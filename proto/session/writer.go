@@ -62,26 +62,54 @@ func (s *Session) makeReady(l *lane) {
 func (s *Session) write() {
 	defer s.group.Done()
 	defer s.guard("writer")
-	var batch []*pb.Frame
 	for {
 		// Goroutines that are about to send get the chance to: the batch then
 		// holds their frames too.
 		runtime.Gosched()
-		batch = s.nextBatch(batch[:0])
-		if len(batch) == 0 {
+		if !s.nextBatch() {
 			select {
 			case <-s.wake:
-				continue
 			case <-s.done:
 				return
 			}
+			if len(s.batch) == 0 {
+				continue
+			}
+			// It is what leave could not send.
 		}
-		err := s.stream.Send(batch)
-		clear(batch)
-		if err != nil {
+		if err := s.stream.Send(s.batch); err != nil {
 			s.writeFailed(err)
 			return
 		}
+		s.batchSent()
+	}
+}
+
+// batchSent empties the batch.
+func (s *Session) batchSent() {
+	clear(s.batch)
+	s.batch = s.batch[:0]
+}
+
+// leave unlocks s.mu. If kick has decided so, it then is the writer, as long as that needs no wait.
+func (s *Session) leave() {
+	mine := s.mine
+	s.mine, s.direct = false, false
+	s.mu.Unlock()
+	if !mine {
+		return
+	}
+	for s.nextBatch() {
+		sent, err := s.try.TrySend(s.batch)
+		switch {
+		case err != nil:
+			s.writeFailed(err)
+			return
+		case !sent:
+			s.wake <- struct{}{} // the writer sends it; it took the last one before it was idle
+			return
+		}
+		s.batchSent()
 	}
 }
 
@@ -99,28 +127,29 @@ func (s *Session) writeFailed(err error) {
 	}
 }
 
-// nextBatch takes frames until the batch is full or nothing is left to send. If it is empty, the
-// writer is idle.
-func (s *Session) nextBatch(batch []*pb.Frame) []*pb.Frame {
+// nextBatch takes frames until the batch is full or nothing is left to send. If there is none, nobody writes any more, and the
+// batch is for whoever kick makes the writer.
+func (s *Session) nextBatch() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	batch := s.batch
 	for len(batch) == 0 && s.err == nil && !s.quiet() {
-		s.batch++
+		s.batchNo++
 		var size int
 		batch, size = s.takeControl(batch)
 		batch = s.takeLanes(batch, size)
 	}
-	if len(batch) > 0 {
+	if s.batch = batch; len(batch) > 0 {
 		s.stats.FramesOut += uint64(len(batch))
 		s.stats.BatchesOut++
-		return batch
+		return true
 	}
 	s.idle = s.err == nil
 	if s.flushed != nil {
 		close(s.flushed)
 		s.flushed = nil
 	}
-	return batch
+	return false
 }
 
 // takeControl appends control frames to batch and returns their size.
@@ -181,7 +210,7 @@ func (s *Session) serve(l *lane, batch []*pb.Frame, full int) ([]*pb.Frame, int,
 		}
 		it := l.out.front()
 		whole := it.data == nil && it.size <= chunkAt
-		if !whole && l.batch == s.batch && l.chunks >= batchChunks || l.waitsForLog(s) {
+		if !whole && l.batch == s.batchNo && l.chunks >= batchChunks || l.waitsForLog(s) {
 			return batch, size, turnWait
 		}
 		if !l.pay(it) {
@@ -193,7 +222,7 @@ func (s *Session) serve(l *lane, batch []*pb.Frame, full int) ([]*pb.Frame, int,
 			s.sent(l)
 			continue
 		}
-		f, err := l.chunk(s.batch, s.chunkRoom(len(batch), full+size))
+		f, err := l.chunk(s.batchNo, s.chunkRoom(len(batch), full+size))
 		if err != nil {
 			s.stats.Violations++ // cannot be: text was cleaned when it was queued
 			s.sent(l)

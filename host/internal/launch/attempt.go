@@ -10,9 +10,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/proto/loopback"
+	"github.com/toolhost/toolhost/proto/rpc"
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
@@ -65,7 +65,7 @@ func (a *attempt) run() (*Process, error) {
 
 	a.caught(a.negotiate)
 	close(a.released)
-	var conn *grpc.ClientConn
+	var conn *rpc.Client
 	if a.ctx.Err() == nil {
 		a.caught(func() error {
 			var err error
@@ -109,7 +109,7 @@ func (a *attempt) negotiate() error {
 }
 
 // connect makes the connection. It may return nil and no error if the context ended.
-func (a *attempt) connect() (*grpc.ClientConn, error) {
+func (a *attempt) connect() (*rpc.Client, error) {
 	join := func() error { return a.p.link.take(a.address) }
 	if a.loop != nil {
 		join = func() error { return a.p.link.reach(a.ctx, a.loop, a.address) }
@@ -133,8 +133,12 @@ func (a *attempt) caught(stage func() error) {
 }
 
 // failed ends what the attempt started and says why it failed (H4, K10).
-func (a *attempt) failed(conn *grpc.ClientConn) *StartError {
-	e := a.spec.failed(CauseCanceled, context.Cause(a.ctx))
+func (a *attempt) failed(conn *rpc.Client) *StartError {
+	why := context.Cause(a.ctx)
+	if a.l.ctx.Err() != nil { // the end of the process may be noticed before the launcher's
+		why = errClosed
+	}
+	e := a.spec.failed(CauseCanceled, why)
 	var f *failure
 	if errors.As(e.Err, &f) {
 		e.Cause, e.Err = f.cause, f.err

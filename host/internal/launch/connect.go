@@ -3,24 +3,14 @@ package launch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
-	"time"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/toolhost/toolhost/proto/inherit"
 	"github.com/toolhost/toolhost/proto/loopback"
+	"github.com/toolhost/toolhost/proto/rpc"
 	"github.com/toolhost/toolhost/proto/wire"
-)
-
-// Flow-control windows of the connection. They are fixed: gRPC's estimator would
-// send pings to measure a pipe within one machine.
-const (
-	streamWindow = 1 << 20
-	connWindow   = 4 << 20
 )
 
 // link is the one connection to a plugin. When it is over the session is over:
@@ -92,37 +82,19 @@ func (l *link) reach(ctx context.Context, d *loopback.Dialer, address string) er
 
 // connect makes the gRPC connection and waits until the plugin has answered on
 // it (L11). The error is a *failure, or nil if ctx ended.
-func (l *link) connect(ctx context.Context, maxMessage int) (*grpc.ClientConn, error) {
-	cc, err := grpc.NewClient("passthrough:///plugin",
-		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return l.dial() }),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-		grpc.WithInitialWindowSize(streamWindow),
-		grpc.WithInitialConnWindowSize(connWindow),
-		grpc.WithIdleTimeout(0), // idling would close the only connection
-		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 24 * time.Hour}), // ctx is the limit
-		grpc.WithDisableServiceConfig(),
-		grpc.WithDisableRetry(),
-	)
+func (l *link) connect(ctx context.Context, maxMessage int) (*rpc.Client, error) {
+	conn, err := l.dial()
 	if err != nil {
 		return nil, &failure{cause: CauseConnect, err: err}
 	}
-	cc.Connect()
-	for {
-		switch s := cc.GetState(); s {
-		case connectivity.Ready:
-			return cc, nil
-		case connectivity.TransientFailure, connectivity.Shutdown:
-			cc.Close()
-			return nil, &failure{cause: CauseConnect, err: errors.New("it does not serve on its connection"), own: true}
-		default:
-			if !cc.WaitForStateChange(ctx, s) {
-				cc.Close()
-				l.close()
-				return nil, nil
-			}
-		}
+	cc, err := rpc.Dial(ctx, conn, maxMessage)
+	switch {
+	case err == nil:
+		return cc, nil
+	case ctx.Err() != nil:
+		return nil, nil
 	}
+	return nil, &failure{cause: CauseConnect, err: fmt.Errorf("it does not serve on its connection: %w", err), own: true}
 }
 
 // dial hands the connection out once.
@@ -156,6 +128,9 @@ type linkConn struct {
 	net.Conn
 	link *link
 }
+
+// TryWrite implements [rpc.TryWriter].
+func (c *linkConn) TryWrite(b []byte) (int, error) { return rpc.TryWrite(c.Conn, b) }
 
 func (c *linkConn) Close() error {
 	c.link.close()

@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/toolhost/toolhost/internal/confine"
+	"github.com/toolhost/toolhost/proto/rpc"
 )
 
 const (
@@ -45,7 +44,7 @@ type Process struct {
 	done     chan struct{}
 
 	mu        sync.Mutex
-	conn      *grpc.ClientConn
+	conn      *rpc.Client
 	reaped    bool
 	killed    bool // the host sent a signal that ends processes
 	exit      Exit
@@ -57,7 +56,7 @@ type Process struct {
 // Conn is the gRPC connection to the plugin. It breaks when the process ends,
 // after what the process had sent was received, and never comes back. A broken
 // connection of a process that lives is for the caller to act on.
-func (p *Process) Conn() *grpc.ClientConn {
+func (p *Process) Conn() *rpc.Client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.conn
@@ -227,7 +226,7 @@ func (p *Process) said() confine.Report {
 }
 
 // setConn publishes the connection.
-func (p *Process) setConn(cc *grpc.ClientConn) {
+func (p *Process) setConn(cc *rpc.Client) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.conn = cc
@@ -303,15 +302,18 @@ func (p *Process) finish() {
 	defer late.Stop()
 	p.out.finish(drainPipes)
 	p.mu.Lock()
-	connected := p.conn != nil
+	conn := p.conn
 	p.mu.Unlock()
-	if connected { // gRPC reads the connection to its end
+	if conn != nil { // it is read to its end
 		select {
 		case <-p.link.over:
 		case <-late.C:
 		}
 	}
 	p.link.close()
+	if conn != nil {
+		conn.Wait()
+	}
 	p.out.drain(drainLines)
 	oom := p.group.outOfMemory()
 	p.group.remove()

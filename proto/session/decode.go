@@ -1,76 +1,11 @@
 package session
 
 import (
-	"bytes"
-	"fmt"
-	"sync"
-
-	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
-
-// Codec encodes as gRPC's own codec does, at less cost. That one clears every buffer that it takes from its pool, which is a MiB for a
-// batch of more than 32 KiB. Connect uses one; a plugin's server should ([grpc.ForceServerCodecV2]).
-func Codec() encoding.CodecV2 { return &codec{} }
-
-type codec struct {
-	buffers bufferPool
-	one     bool    // it is one stream's, which has done with a batch when it receives the next
-	last    *[]byte // the batch that the stream's chunks are in
-}
-
-// Name implements encoding.CodecV2: what goes over the wire is protobuf.
-func (c *codec) Name() string { return "proto" }
-
-// Marshal implements encoding.CodecV2.
-func (c *codec) Marshal(v any) (mem.BufferSlice, error) {
-	m, ok := v.(proto.Message)
-	if !ok {
-		return nil, fmt.Errorf("session: %T is no protobuf message", v)
-	}
-	size := proto.Size(m)
-	buf := c.buffers.Get(size)
-	if _, err := (proto.MarshalOptions{UseCachedSize: true}).MarshalAppend((*buf)[:0], m); err != nil {
-		c.buffers.Put(buf)
-		return nil, err
-	}
-	return mem.BufferSlice{mem.NewBuffer(buf, &c.buffers)}, nil
-}
-
-// Unmarshal implements encoding.CodecV2. The chunks of a batch share its memory: they are what is large.
-func (c *codec) Unmarshal(data mem.BufferSlice, v any) error {
-	m, ok := v.(proto.Message)
-	if !ok {
-		return fmt.Errorf("session: %T is no protobuf message", v)
-	}
-	if data.Len() > chunkAt {
-		return unmarshalBatch(c.join(data), m, sharedChunks)
-	}
-	buf := data.MaterializeToBuffer(&c.buffers)
-	defer buf.Free()
-	return unmarshalBatch(buf.ReadOnlyData(), m, sharedNone)
-}
-
-// join is the data in one piece, which is another's memory as soon as a codec of one stream decodes the next batch.
-func (c *codec) join(data mem.BufferSlice) []byte {
-	if !c.one {
-		pieces := make([][]byte, len(data))
-		for i, b := range data {
-			pieces[i] = b.ReadOnlyData()
-		}
-		return bytes.Join(pieces, nil) // it does not clear what it makes
-	}
-	if c.last != nil {
-		c.buffers.Put(c.last)
-	}
-	c.last = c.buffers.Get(data.Len())
-	data.CopyTo(*c.last)
-	return *c.last
-}
 
 // shared says which bytes of what is decoded may stay where they are, so that they are not copied.
 type shared uint8
@@ -81,33 +16,26 @@ const (
 	sharedAll
 )
 
-// unmarshalBatch decodes a message of the stream.
-func unmarshalBatch(data []byte, m proto.Message, keep shared) error {
-	var frames *[]*pb.Frame
-	switch m := m.(type) {
-	case *pb.SessionRequest:
-		frames = &m.Frames
-	case *pb.SessionResponse:
-		frames = &m.Frames
-	default:
-		return proto.Unmarshal(data, m)
-	}
+// decodeBatch decodes a message of the stream, of either direction: they are encoded alike.
+func decodeBatch(data []byte, keep shared) ([]*pb.Frame, error) {
 	n := countFrames(data)
 	if n < 0 {
-		return proto.Unmarshal(data, m) // also what says what is wrong with it
+		var m pb.SessionRequest
+		err := proto.Unmarshal(data, &m) // also what says what is wrong with it
+		return m.Frames, err
 	}
-	*frames = make([]*pb.Frame, 0, n)
+	frames := make([]*pb.Frame, 0, n)
 	for len(data) > 0 {
 		_, _, tag := protowire.ConsumeTag(data)
 		text, n := protowire.ConsumeBytes(data[tag:])
 		f, err := unmarshalFrame(text, keep)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		*frames = append(*frames, f)
+		frames = append(frames, f)
 		data = data[tag+n:]
 	}
-	return nil
+	return frames, nil
 }
 
 // countFrames is how many frames a batch has, or -1 if it has something else.
@@ -217,37 +145,4 @@ func unmarshal(data []byte, m proto.Message, large protowire.Number, field *[]by
 	err := proto.Unmarshal(rest, m) // which clears the field
 	*field = kept
 	return err
-}
-
-// bufferPool is a mem.BufferPool that does not clear.
-type bufferPool struct{ tiers [len(tierSizes)]sync.Pool }
-
-var tierSizes = [...]int{4 << 10, 40 << 10, MaxBatch + 4<<10}
-
-// Get implements mem.BufferPool.
-func (p *bufferPool) Get(n int) *[]byte {
-	for i, size := range tierSizes {
-		if n > size {
-			continue
-		}
-		b, ok := p.tiers[i].Get().(*[]byte)
-		if !ok {
-			fresh := make([]byte, size)
-			b = &fresh
-		}
-		*b = (*b)[:n]
-		return b
-	}
-	b := make([]byte, n)
-	return &b
-}
-
-// Put implements mem.BufferPool.
-func (p *bufferPool) Put(b *[]byte) {
-	for i, size := range tierSizes {
-		if cap(*b) == size {
-			p.tiers[i].Put(b)
-			return // it is another's now
-		}
-	}
 }

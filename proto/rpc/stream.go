@@ -1,0 +1,324 @@
+package rpc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// A Message encodes itself. Size is asked before Append.
+type Message interface {
+	// Size is the bytes that Append appends.
+	Size() int
+	// Append appends the encoded message to b.
+	Append(b []byte) ([]byte, error)
+}
+
+// Stream is one call on a connection, at either end. Messages go out by Send and TrySend, of one goroutine at a time, and come in by
+// Feed.
+type Stream struct {
+	c       *conn
+	id      uint32
+	limit   int    // bytes of a message that is received
+	release func() // called once when the call is over
+
+	// The reader's.
+	prefix   [prefixSize]byte
+	prefixed int // bytes of it that are there
+	msg      []byte
+	answered bool // the first header of a response came
+
+	// Guarded by c.mu.
+	window   int64 // what may be sent
+	left     int64 // what the peer may send
+	taken    int   // what was received since left grew last
+	held     int   // what was received and not counted in taken, since nobody takes messages
+	waiting  bool  // so
+	peerDone bool  // the peer sends no more
+	selfDone bool  // this end sends no more
+	over     error // why the call is over
+
+	mu      sync.Mutex // held while a message is handed over, and for what follows
+	receive func(msg []byte)
+	onEnd   func(error)
+	queue   [][]byte
+	ended   error // no message comes any more; io.EOF: that is in order
+	ready   chan struct{}
+}
+
+// newStream enters a stream. It is called with c.mu held.
+func (c *conn) newStream(id uint32) *Stream {
+	s := &Stream{c: c, id: id, window: c.first, left: streamWindow, ready: make(chan struct{}, 1), release: func() {}}
+	c.streams[id] = s
+	return s
+}
+
+// Feed makes receive and end what takes the messages, in order and one at a time, those that have come already before it returns. The
+// message is gone when receive returns. end is called once, last: io.EOF says that the peer has sent all, else it is a gRPC
+// status. receive must not wait for long: nothing else is read meanwhile.
+func (s *Stream) Feed(receive func(msg []byte), end func(error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.receive, s.onEnd = receive, end
+	for _, msg := range s.queue {
+		receive(msg)
+	}
+	s.queue = nil
+	s.noneWait()
+	if s.ended != nil {
+		end(s.ended)
+	}
+}
+
+// next is the next message. Its error is that of Feed's end.
+func (s *Stream) next() ([]byte, error) {
+	for {
+		s.mu.Lock()
+		if len(s.queue) > 0 {
+			msg := s.queue[0]
+			if s.queue = s.queue[1:]; len(s.queue) == 0 {
+				s.queue = nil
+				s.noneWait()
+			}
+			s.mu.Unlock()
+			return msg, nil
+		}
+		ended := s.ended
+		s.mu.Unlock()
+		if ended != nil {
+			return nil, ended
+		}
+		<-s.ready
+	}
+}
+
+// noneWait gives the peer the room of the messages that have waited. It is called with s.mu held.
+func (s *Stream) noneWait() {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.waiting = false
+	held := s.held
+	s.held = 0
+	s.took(held)
+}
+
+// deliver hands a message over. The memory is the caller's again.
+func (s *Stream) deliver(msg []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ended != nil:
+		return
+	case s.receive != nil:
+		s.receive(msg)
+		return
+	}
+	s.queue = append(s.queue, bytes.Clone(msg))
+	s.c.mu.Lock()
+	s.waiting = true
+	s.c.mu.Unlock()
+	s.signal()
+}
+
+func (s *Stream) signal() {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// end says that no message comes any more, once.
+func (s *Stream) end(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended != nil {
+		return
+	}
+	s.ended = err
+	s.signal()
+	if s.onEnd != nil {
+		s.onEnd(err)
+	}
+}
+
+// drop ends the call on this side.
+func (s *Stream) drop(err error) {
+	s.c.mu.Lock()
+	first := s.over == nil
+	if first {
+		s.over = err
+		delete(s.c.streams, s.id)
+		s.c.room.Broadcast()
+	}
+	s.c.mu.Unlock()
+	s.end(err)
+	if first {
+		s.release()
+	}
+}
+
+// cancel ends the call and tells the peer.
+func (s *Stream) cancel(code uint32, err error) {
+	s.c.mu.Lock()
+	if s.over == nil && s.c.err == nil {
+		s.c.queue(appendWord(s.c.control, frameReset, s.id, code))
+	}
+	s.c.mu.Unlock()
+	s.drop(err)
+}
+
+// took gives the peer room for n bytes more when enough has gathered. It is called with c.mu held.
+func (s *Stream) took(n int) {
+	switch {
+	case s.over != nil || s.peerDone:
+		return
+	case s.waiting:
+		s.held += n
+		return
+	}
+	if s.taken += n; s.taken >= streamWindow/4 {
+		s.left += int64(s.taken)
+		s.c.queue(appendWord(s.c.control, frameWindow, s.id, uint32(s.taken)))
+		s.taken = 0
+	}
+}
+
+// readMessages takes up to n bytes of messages from the connection, and returns how many it has left. The error is the connection's.
+func (s *Stream) readMessages(n int) (left int, err error) {
+	if s.c.client && !s.answered {
+		s.cancel(codeProtocol, status.Error(codes.Internal, "rpc: a message before the header of the response"))
+		return n, nil
+	}
+	for n > 0 {
+		if s.prefixed < prefixSize {
+			m, err := io.ReadFull(s.c.in, s.prefix[s.prefixed:min(prefixSize, s.prefixed+n)])
+			if err != nil {
+				return n, err
+			}
+			n -= m
+			if s.prefixed += m; s.prefixed < prefixSize {
+				break
+			}
+			if err := s.checkPrefix(); err != nil {
+				s.cancel(codeCancel, err)
+				return n, nil
+			}
+		}
+		if n, err = s.readBody(n); err != nil {
+			return n, err
+		}
+	}
+	return 0, nil
+}
+
+// size is the size of the message that arrives, by its prefix.
+func (s *Stream) size() int { return int(binary.BigEndian.Uint32(s.prefix[1:])) }
+
+func (s *Stream) checkPrefix() error {
+	switch {
+	case s.prefix[0] != 0:
+		return status.Error(codes.Internal, "rpc: a compressed message, which was not offered")
+	case s.size() > s.limit:
+		return status.Errorf(codes.ResourceExhausted, "rpc: a message of %d bytes; %d is the limit", s.size(), s.limit)
+	}
+	return nil
+}
+
+// readBody takes up to n bytes of a message whose prefix is there. A message that is in the connection's buffer stays there while it
+// is received; memory for a large one grows with what arrives (H3).
+func (s *Stream) readBody(n int) (left int, err error) {
+	size, c := s.size(), s.c
+	if len(s.msg) == 0 && size <= n && size <= c.in.Size() {
+		b, err := c.in.Peek(size)
+		if err != nil {
+			return n, err
+		}
+		s.prefixed = 0
+		s.deliver(b)
+		_, err = c.in.Discard(size)
+		return n - size, err
+	}
+	part := min(n, size-len(s.msg))
+	if s.msg == nil {
+		s.msg = make([]byte, 0, min(size, frameLimit))
+	}
+	at := len(s.msg)
+	s.msg = slices.Grow(s.msg, part)[:at+part]
+	if _, err := io.ReadFull(c.in, s.msg[at:]); err != nil {
+		return n, err
+	}
+	if len(s.msg) == size {
+		s.prefixed = 0
+		s.deliver(s.msg)
+		if s.msg = s.msg[:0]; cap(s.msg) > keptBuffer {
+			s.msg = nil
+		}
+	}
+	return n - part, nil
+}
+
+// peerEnded is the end of what the peer sends, without a header.
+func (s *Stream) peerEnded() {
+	if s.c.client {
+		s.finish(status.Error(codes.Internal, "rpc: the response ended without a status"))
+		return
+	}
+	s.c.mu.Lock()
+	s.peerDone = true
+	s.c.mu.Unlock()
+	if s.prefixed > 0 {
+		s.cancel(codeProtocol, status.Error(codes.Internal, "rpc: the request ended within a message"))
+		return
+	}
+	s.end(io.EOF)
+}
+
+// readFields takes a header that is not the first of a request.
+func (s *Stream) readFields(h head, f fields) error {
+	switch last := h.has(flagEndStream); {
+	case !s.c.client && !last:
+		return broke(codeProtocol, "a second header on stream %d", h.stream)
+	case !s.c.client:
+		s.peerEnded()
+	case last:
+		s.finish(f.outcome())
+	case s.answered:
+		s.cancel(codeProtocol, status.Error(codes.Internal, "rpc: a second header within the response"))
+	case len(f[":status"]) == 3 && f[":status"][0] == '1': // more is to come
+	default:
+		s.answered = true
+		if err := f.speaksGRPC(); err != nil {
+			s.cancel(codeCancel, err)
+		}
+	}
+	return nil
+}
+
+// finish is the end of a response.
+func (s *Stream) finish(err error) {
+	switch {
+	case err == nil && s.prefixed > 0:
+		err = status.Error(codes.Internal, "rpc: the response ended within a message")
+	case err == nil:
+		err = io.EOF
+	}
+	s.drop(err)
+}
+
+// afterwards makes f run once the call is over, which it may be already.
+func (s *Stream) afterwards(f func()) {
+	s.c.mu.Lock()
+	over := s.over != nil
+	if !over {
+		s.release = f
+	}
+	s.c.mu.Unlock()
+	if over {
+		f()
+	}
+}
