@@ -67,6 +67,9 @@ func parse(text []byte, lim Limits, n *notes) (*Document, error) {
 // document outlives its text.
 func viewOf(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
+// bytesOf is viewOf the other way.
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
+
 // Bytes are the text with the changes made since (defaults, repairs, dropped duplicates); everything else
 // byte for byte, so number spelling, key order and white space are the author's. Not to be changed.
 func (d *Document) Bytes() []byte {

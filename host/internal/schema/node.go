@@ -88,6 +88,7 @@ type node struct {
 	// For skim, from plan.
 	whole           bool           // a value must be decoded to be checked
 	follow          *node          // the node is a reference to it and nothing else
+	anyText         bool           // whatever a string says, it is as good as another
 	fields          []*node        // of props, in order
 	place           map[string]int // in order
 	required, fills uint64         // bits of order: must be there; filled if it is absent

@@ -196,6 +196,26 @@ func TestT5_DuplicatesBelowALongNameAreLinear(t *testing.T) {
 	}
 }
 
+// Long strings with escapes are decoded as encoding/json does, wherever the escapes are.
+func TestParse_LongStrings(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	pieces := []string{`\n`, `\"`, `\\`, `\u00e9`, `\ud83d\ude00`, "é", strings.Repeat("x", 100), strings.Repeat("y", 3000), "z"}
+	for range 300 {
+		var b strings.Builder
+		for range r.IntN(200) {
+			b.WriteString(pieces[r.IntN(len(pieces))])
+		}
+		text := `["` + b.String() + `"]`
+		var want []any
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		if got := mustParse(t, text).Value(); !equal(got, any(want)) {
+			t.Fatalf("%.100s...: %d bytes, decoded to something else", text, len(text))
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`{}`, `[1,2.5e-3,"\ud83d\ude00",null,true]`, `{"a":1,"a":2}`, `"\ud800"`, "\"\xff\"", `01`, ` {"a" : [ ] } `, "[[[", `1e999`, largeInput} {
 		f.Add([]byte(s))

@@ -14,6 +14,7 @@ func (n *node) plan() {
 		}
 		return
 	}
+	n.anyText = n.konst == nil && n.enum == nil && n.pattern == nil && s.Format == nil && s.MinLength == nil && s.MaxLength == nil
 	n.place = make(map[string]int, len(n.order))
 	for i, name := range n.order {
 		c := n.props[name]

@@ -3,10 +3,10 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/toolhost/toolhost/internal/plain"
 )
@@ -367,7 +367,7 @@ func (s *scanner) str() string {
 
 // plainEnd is where a quote, a backslash or a control character is from i on, or the end of the text.
 func (s *scanner) plainEnd(i int) int {
-	end, ascii := plain.End(unsafe.Slice(unsafe.StringData(s.text), len(s.text)), i)
+	end, ascii := plain.End(bytesOf(s.text), i)
 	if !ascii {
 		s.wide = true
 	}
@@ -379,6 +379,10 @@ func (s *scanner) escaped(start, i int) string {
 	text := s.text
 	buf := make([]byte, 0, i-start+16)
 	for {
+		if len(buf)+i-start > cap(buf) && cap(buf) > 1<<10 { // what is long is to grow once
+			end, _ := plain.Skip(bytesOf(text), start)
+			buf = slices.Grow(buf, end-start)
+		}
 		buf = append(buf, text[start:i]...)
 		if i >= len(text) {
 			s.pos = len(text)
@@ -388,7 +392,7 @@ func (s *scanner) escaped(start, i int) string {
 		switch c := text[i]; {
 		case c == '"':
 			s.pos = i + 1
-			return string(buf)
+			return viewOf(buf)
 		case c < ' ':
 			s.pos = i
 			s.syntax("an escaped control character")

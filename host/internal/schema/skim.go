@@ -3,7 +3,6 @@ package schema
 import (
 	"sync"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/toolhost/toolhost/internal/plain"
 )
@@ -127,6 +126,8 @@ func (k *skimmer) node(n *node) bool {
 		return false
 	}
 	switch c := k.text[k.pos]; {
+	case c == '"' && n.anyText:
+		return n.mayBe(typeString) && k.anyString()
 	case c == '"':
 		v := k.scanner.str()
 		return k.err == nil && n.mayBe(typeString) && n.konst.hasString(v) && n.enum.hasString(v) && k.w.str(n, v)
@@ -396,7 +397,7 @@ func (k *skimmer) anyArray() bool {
 
 // anyString reads a string that nobody looks at.
 func (k *skimmer) anyString() bool {
-	text, i := unsafe.Slice(unsafe.StringData(k.text), len(k.text)), k.pos+1
+	text, i := bytesOf(k.text), k.pos+1
 	for {
 		end, ascii := plain.Skip(text, i)
 		if i = end; !ascii {
