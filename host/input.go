@@ -39,7 +39,8 @@ func (r *run) streams() bool { return r.running != nil && r.running.feed != nil 
 type stream struct {
 	run   *run
 	limit int
-	early bool // the pieces go to the plugin before the call is decided
+	early bool   // the pieces go to the plugin before the call is decided
+	taken pieces // since before, used again
 	text  []byte
 	shown int // bytes of text that the events hold: whole runes only
 	sent  int // bytes of text that the plugin was sent
@@ -73,14 +74,14 @@ func (s *stream) openEarly(ctx context.Context, reqContext []byte) {
 func (s *stream) read(ctx context.Context, f *feed) error {
 	for {
 		select {
-		case piece := <-f.pieces:
-			if err := s.piece(ctx, piece); err != nil {
+		case <-f.more:
+			if err := s.take(ctx, f); err != nil {
 				return err
 			}
 		case <-f.ended:
-			return nil
+			return s.take(ctx, f) // what came before the end
 		case a := <-s.opened:
-			s.take(a)
+			s.opens(a)
 			s.forward(ctx)
 		case <-ctx.Done():
 			e := s.run.ended(ctx, NotStarted)
@@ -88,6 +89,20 @@ func (s *stream) read(ctx context.Context, f *feed) error {
 			return e
 		}
 	}
+}
+
+// take takes the pieces that wait: whoever watches is told of each, the plugin gets them in one.
+func (s *stream) take(ctx context.Context, f *feed) error {
+	s.taken = f.take(s.taken)
+	at := 0
+	for _, end := range s.taken.ends {
+		if err := s.piece(ctx, s.taken.text[at:end]); err != nil {
+			return err
+		}
+		at = end
+	}
+	s.forward(ctx)
+	return nil
 }
 
 func (s *stream) piece(ctx context.Context, piece []byte) error {
@@ -99,7 +114,6 @@ func (s *stream) piece(ctx context.Context, piece []byte) error {
 		s.run.showDelta(ctx, string(s.text[s.shown:end]))
 		s.shown = end
 	}
-	s.forward(ctx)
 	return nil
 }
 
@@ -127,8 +141,8 @@ func (s *stream) forward(ctx context.Context) {
 	}
 }
 
-// take hands over what openEarly opened, nil if it opened nothing.
-func (s *stream) take(a *attempt) {
+// opens hands over what openEarly opened, nil if it opened nothing.
+func (s *stream) opens(a *attempt) {
 	s.opened = nil
 	s.live = a
 }
@@ -138,7 +152,7 @@ func (s *stream) attempt(ctx context.Context) *attempt {
 	if s.opened != nil {
 		select {
 		case a := <-s.opened:
-			s.take(a)
+			s.opens(a)
 			s.forward(ctx)
 		case <-ctx.Done():
 			return nil
@@ -154,7 +168,7 @@ func (s *stream) attempt(ctx context.Context) *attempt {
 func (s *stream) drop() {
 	s.cancel()
 	if s.opened != nil {
-		s.take(<-s.opened)
+		s.opens(<-s.opened)
 	}
 	if s.live != nil {
 		s.live.cancel(errNoInput)

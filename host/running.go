@@ -8,8 +8,6 @@ import (
 	"iter"
 	"runtime/debug"
 	"sync"
-
-	"github.com/toolhost/toolhost/internal/partialjson"
 )
 
 // Running is a call under way. Its methods may be called concurrently.
@@ -29,7 +27,7 @@ func (h *Host) Start(ctx context.Context, c Call) *Running {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &Running{events: newEventQueue(), cancel: cancel, done: make(chan struct{})}
 	if c.Input == nil && c.resume == nil {
-		r.feed = &feed{pieces: make(chan []byte), ended: make(chan struct{})}
+		r.feed = newFeed()
 	} else if len(c.Input) == 0 {
 		c.Input = emptyInput
 	}
@@ -111,7 +109,7 @@ func (r *Result) form(v View) json.RawMessage {
 }
 
 // Delta hands over a piece of the input's text as the model writes it, cut anywhere. It blocks while the
-// plugin is behind. It fails when the call is over, with the call's error if it has one, and after
+// plugin is far behind. It fails when the call is over, with the call's error if it has one, and after
 // EndInput. text is copied.
 func (r *Running) Delta(text []byte) error {
 	if r.feed == nil {
@@ -123,13 +121,20 @@ func (r *Running) Delta(text []byte) error {
 	default:
 	}
 	select {
-	case r.feed.pieces <- append([]byte(nil), text...):
-		return nil
-	case <-r.feed.ended:
-		return ErrInputEnded
 	case <-r.done:
 		return r.over()
+	default:
 	}
+	for !r.feed.put(text) {
+		select {
+		case <-r.feed.room:
+		case <-r.feed.ended:
+			return ErrInputEnded
+		case <-r.done:
+			return r.over()
+		}
+	}
+	return nil
 }
 
 // InputSoFar is the input's text so far as valid JSON, in the form of Call.View: open strings and
@@ -151,7 +156,7 @@ func (r *Running) InputSoFar() json.RawMessage {
 // EndInput ends the input. Further calls do nothing.
 func (r *Running) EndInput() error {
 	if r.feed != nil {
-		r.feed.once.Do(func() { close(r.feed.ended) })
+		r.feed.end()
 	}
 	return nil
 }
@@ -195,24 +200,6 @@ func (r *Running) Result() (*Result, error) {
 
 // Cancel cancels the call. cause, which may be nil, is the cause of the call's error.
 func (r *Running) Cancel(cause error) { r.cancel(cause) }
-
-// feed is the input of a call as it arrives.
-type feed struct {
-	pieces chan []byte
-	ended  chan struct{}
-	once   sync.Once
-
-	partialM sync.Mutex
-	partial  partialjson.Reader // of what was shown
-	shown    bool               // something was
-}
-
-// show notes a piece that the call's view shows.
-func (f *feed) show(text string) {
-	f.partialM.Lock()
-	defer f.partialM.Unlock()
-	f.shown = f.partial.Feed([]byte(text)) == nil
-}
 
 // maxQueued is how many bytes of custom output wait for a reader of events.
 const maxQueued = 256 << 10
