@@ -20,21 +20,12 @@ func End(text []byte, i int) (end int, ascii bool) {
 		w0, w1 := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 		w2, w3 := binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
 		seen |= w0 | w1 | w2 | w3
-		h0, h1, h2, h3 := special(w0), special(w1), special(w2), special(w3)
-		switch {
-		case h0|h1|h2|h3 == 0:
-			i += 32
-			continue
-		case h0 != 0:
-			i += bits.TrailingZeros64(h0) / 8
-		case h1 != 0:
-			i += 8 + bits.TrailingZeros64(h1)/8
-		case h2 != 0:
-			i += 16 + bits.TrailingZeros64(h2)/8
-		default:
-			i += 24 + bits.TrailingZeros64(h3)/8
+		if (near(w0)|near(w1)|near(w2)|near(w3))&tops != 0 {
+			if n := first(w0, w1, w2, w3); n < 32 {
+				return i + n, seen&tops == 0
+			}
 		}
-		return i, seen&tops == 0
+		i += 32
 	}
 	for len(text)-i >= 8 {
 		w := binary.LittleEndian.Uint64(text[i:])
@@ -58,26 +49,18 @@ func End(text []byte, i int) (end int, ascii bool) {
 // that begins anything else, or with the text.
 func Skip(text []byte, i int) (end int, ascii bool) {
 	var seen uint64
-next:
 	for len(text)-i >= 34 { // with the byte after a backslash
 		b := text[i : i+34]
 		w0, w1 := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 		w2, w3 := binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
 		seen |= w0 | w1 | w2 | w3
-		h0, h1, h2, h3 := special(w0), special(w1), special(w2), special(w3)
-		n := 0
-		switch {
-		case h0|h1|h2|h3 == 0:
+		n := 32
+		if (near(w0)|near(w1)|near(w2)|near(w3))&tops != 0 {
+			n = first(w0, w1, w2, w3)
+		}
+		if n == 32 {
 			i += 32
-			continue next
-		case h0 != 0:
-			n = bits.TrailingZeros64(h0) / 8
-		case h1 != 0:
-			n = 8 + bits.TrailingZeros64(h1)/8
-		case h2 != 0:
-			n = 16 + bits.TrailingZeros64(h2)/8
-		default:
-			n = 24 + bits.TrailingZeros64(h3)/8
+			continue
 		}
 		if n &= 31; b[n] != '\\' || !short[b[n+1]] {
 			return i + n, seen&tops == 0
@@ -98,8 +81,26 @@ next:
 
 // special has the top bit of each byte of w that is meant, of which the lowest is right: what is subtracted borrows only from bytes
 // above one that is meant. A quote is what is below 0x21, beside the control characters, once its second bit is turned.
-func special(w uint64) uint64 {
-	return (((w ^ 2*ones) - 0x21*ones) | ((w ^ '\\'*ones) - ones)) &^ w & tops
+func special(w uint64) uint64 { return near(w) &^ w & tops }
+
+// near has it also for some that are not ASCII.
+func near(w uint64) uint64 { return ((w ^ 2*ones) - 0x21*ones) | ((w ^ '\\'*ones) - ones) }
+
+// first is which of 32 bytes is the first that is meant; 32: none.
+func first(w0, w1, w2, w3 uint64) int {
+	if h := special(w0); h != 0 {
+		return bits.TrailingZeros64(h) / 8
+	}
+	if h := special(w1); h != 0 {
+		return 8 + bits.TrailingZeros64(h)/8
+	}
+	if h := special(w2); h != 0 {
+		return 16 + bits.TrailingZeros64(h)/8
+	}
+	if h := special(w3); h != 0 {
+		return 24 + bits.TrailingZeros64(h)/8
+	}
+	return 32
 }
 
 // short are the bytes that make an escape sequence with a backslash before them.

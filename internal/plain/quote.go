@@ -2,7 +2,6 @@ package plain
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"strings"
 	"unicode/utf8"
 )
@@ -13,25 +12,28 @@ const room = 32 + 6
 // Quote is a string as JSON, as encoding/json writes it where it leaves < > & as they are. ok is false for the few that it does
 // not do: those that are not UTF-8, or with the separators U+2028 and U+2029, which encoding/json escapes.
 func Quote(s string) (text []byte, ok bool) {
-	if !utf8.ValidString(s) || strings.Contains(s, "\u2028") || strings.Contains(s, "\u2029") {
-		return nil, false
-	}
 	text = make([]byte, len(s)+len(s)/16+room) // with a line break every 16 bytes
 	text[0] = '"'
 	at := 1
+	var seen, more uint64
 	for i := 0; ; i++ {
-		i, at, text = copyPlain(text, at, s, i)
-		if i == len(s) {
+		i, at, text, more = copyPlain(text, at, s, i)
+		if seen |= more; i == len(s) {
 			break
 		}
 		at += escape(text[at:], s[i])
+	}
+	if seen&tops != 0 && (!utf8.ValidString(s) || strings.Contains(s, "\u2028") || strings.Contains(s, "\u2029")) {
+		return nil, false
 	}
 	text[at] = '"'
 	return text[: at+1 : at+1], true
 }
 
-// copyPlain copies what stands for itself from i on, and returns where it ends. There is room in text after it.
-func copyPlain(text []byte, at int, s string, i int) (int, int, []byte) {
+// copyPlain copies what stands for itself from i on, and returns where it ends, and all bits of its bytes. There is room in text
+// after it.
+func copyPlain(text []byte, at int, s string, i int) (int, int, []byte, uint64) {
+	var seen uint64
 	for {
 		if len(text)-at < room {
 			more := len(s) - i
@@ -46,32 +48,24 @@ func copyPlain(text []byte, at int, s string, i int) (int, int, []byte) {
 		binary.LittleEndian.PutUint64(to[8:], w1)
 		binary.LittleEndian.PutUint64(to[16:], w2)
 		binary.LittleEndian.PutUint64(to[24:], w3)
-		h0, h1, h2, h3 := special(w0), special(w1), special(w2), special(w3)
-		n := 32
-		switch {
-		case h0|h1|h2|h3 == 0:
-			i, at = i+n, at+n
-			continue
-		case h0 != 0:
-			n = bits.TrailingZeros64(h0) / 8
-		case h1 != 0:
-			n = 8 + bits.TrailingZeros64(h1)/8
-		case h2 != 0:
-			n = 16 + bits.TrailingZeros64(h2)/8
-		default:
-			n = 24 + bits.TrailingZeros64(h3)/8
+		seen |= w0 | w1 | w2 | w3
+		if (near(w0)|near(w1)|near(w2)|near(w3))&tops != 0 {
+			if n := first(w0, w1, w2, w3); n < 32 {
+				return i + n, at + n, text, seen
+			}
 		}
-		return i + n, at + n, text
+		i, at = i+32, at+32
 	}
 	for ; i < len(s); i++ {
 		c := s[i]
 		if c == '"' || c == '\\' || c < ' ' {
 			break
 		}
+		seen |= uint64(c) * ones
 		text[at] = c
 		at++
 	}
-	return i, at, text
+	return i, at, text, seen
 }
 
 func word(s string) uint64 {
