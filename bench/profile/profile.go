@@ -35,6 +35,7 @@ var runtimeKinds = []struct{ kind, names string }{
 var packages = []struct{ prefix, kind string }{
 	{"syscall.", Sockets}, {"internal/poll.", Sockets}, {"internal/runtime/syscall", Sockets},
 	{"github.com/toolhost/toolhost/host/internal/schema", Schemas}, {"github.com/toolhost/toolhost/internal/rawjson", Schemas},
+	{"github.com/toolhost/toolhost/internal/plain", Schemas},
 	{"github.com/toolhost/toolhost/host/internal/jsonvalue", Schemas}, {"github.com/santhosh-tekuri/jsonschema", Schemas}, {"encoding/json", Schemas},
 	{"github.com/toolhost/toolhost/proto", Wire}, {"google.golang.org/", Wire},
 	{"github.com/toolhost/toolhost/pluginsdk", SDK}, {"github.com/toolhost/toolhost/bench", SDK}, {"main.", SDK},
