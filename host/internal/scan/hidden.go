@@ -38,6 +38,9 @@ func (s *sight) step(t text, i int) (n int, hidden bool) {
 	switch {
 	case n == 0:
 		return 0, false
+	case r >= 0xc0 && r < 0x34f, r >= 0x3400 && r < 0xa000: // most letters that are not ASCII
+		s.prev, s.emoji = r, false
+		return n, false
 	case r == blackFlag:
 		n += flagTags(t, i+n)
 	case r == textStyle || r == emojiStyle:

@@ -3,7 +3,7 @@ package scan
 import (
 	"bytes"
 	"encoding/binary"
-	"strconv"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -40,6 +40,10 @@ func StripJSON(text []byte) (stripped []byte, count int) {
 func stripString(from []byte, i int, hide func(start, end int)) int {
 	t, seen := text{from, true}, sight{}
 	for {
+		if run := asciiRun(from[i:]); run > 0 {
+			i += run
+			seen = sight{prev: rune(from[i-1])}
+		}
 		n, hidden := seen.step(t, i)
 		if n == 0 {
 			return i
@@ -49,6 +53,23 @@ func stripString(from []byte, i int, hide func(start, end int)) int {
 		}
 		i += n
 	}
+}
+
+// asciiRun is how many bytes there are before a quote, a backslash or what is not ASCII: all of them are seen.
+func asciiRun(text []byte) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; len(text)-i >= 8; i += 8 {
+		w := binary.LittleEndian.Uint64(text[i:])
+		quote, slash := w^'"'*ones, w^'\\'*ones // of the bytes that become 0, the lowest is found rightly
+		if stop := ((quote-ones)&^quote | (slash-ones)&^slash | w) & tops; stop != 0 {
+			return i + bits.TrailingZeros64(stop)/8
+		}
+	}
+	for i < len(text) && text[i] < utf8.RuneSelf && text[i] != '"' && text[i] != '\\' {
+		i++
+	}
+	return i
 }
 
 // visibleBytes reports texts that need no closer look: ASCII without an escape that names a character.
@@ -88,10 +109,20 @@ func escaped(b []byte) (r rune, n int) {
 }
 
 // hex4 reads a \u and its four hexadecimal digits.
-func hex4(b []byte) (rune, bool) {
+func hex4(b []byte) (r rune, ok bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
-	return rune(n), err == nil
+	for _, c := range b[2:6] {
+		switch {
+		case c-'0' <= 9:
+			c -= '0'
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
 }
