@@ -39,7 +39,7 @@ func textIn(b []byte) text { return text{b, true} }
 // What is skipped in one go changes nothing.
 func TestT17_RunsChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 17))
-	pieces := []string{"a", "0", "#", " ", "word", strings.Repeat("x", 20), `\n`, `\\`, `\"`, `\u200b`, `\u0041`, "é", "字", "\u200d", "\ufe0f", "\u20e3", "👍", "🏽", "\u200c", "\U000e0041", "❤", "ك", "\u00ad", "\u034f"}
+	pieces := []string{"a", "0", "#", " ", "word", strings.Repeat("x", 20), `\n`, `\\`, `\"`, `\u200b`, `\u0041`, "é", "字", "\u200d", "\ufe0f", "\u20e3", "👍", "🏽", "\u200c", "\U000e0041", "❤", "ك", "ä", "가", "龍", "\xe4\xb8", "\xc3", "\xe5a", "\u0340", "\u00ad", "\u034f"}
 	for range 20_000 {
 		var b strings.Builder
 		for range 1 + r.IntN(3) {
@@ -71,6 +71,8 @@ func TestT17_LettersByRange(t *testing.T) {
 		seen := sight{prev: 'a', emoji: true}
 		if n, hidden := seen.step(text{bytes: []byte(string(r))}, 0); n == 0 || hidden != (Shapeless(r)) && r != 0x200d && r != 0x200c {
 			t.Errorf("%U: %d, hidden %v", r, n, hidden)
+		} else if run := seenRun([]byte(string(r))); run > 0 && (hidden || isEmoji(r) || run != n) {
+			t.Errorf("%U: a run of %d", r, run)
 		} else if !hidden && seen.emoji != isEmoji(r) && r != 0x200d {
 			t.Errorf("%U: emoji %v", r, seen.emoji)
 		}

@@ -40,9 +40,10 @@ func StripJSON(text []byte) (stripped []byte, count int) {
 func stripString(from []byte, i int, hide func(start, end int)) int {
 	t, seen := text{from, true}, sight{}
 	for {
-		if run := asciiRun(from[i:]); run > 0 {
+		if run := seenRun(from[i:]); run > 0 {
 			i += run
-			seen = sight{prev: rune(from[i-1])}
+			last, _ := utf8.DecodeLastRune(from[:i])
+			seen = sight{prev: last}
 		}
 		n, hidden := seen.step(t, i)
 		if n == 0 {
@@ -55,7 +56,34 @@ func stripString(from []byte, i int, hide func(start, end int)) int {
 	}
 }
 
-// asciiRun is how many bytes there are before a quote, a backslash or what is not ASCII: all of them are seen.
+// seenRun is how long the text goes on with characters of which everybody knows that they are seen, and that are no emoji: ASCII
+// except quotes and backslashes, and letters from U+00C0 and U+4000 on, by their first byte.
+func seenRun(text []byte) (i int) {
+	for i < len(text) {
+		switch c := text[i]; {
+		case c < utf8.RuneSelf:
+			n := asciiRun(text[i:])
+			if n == 0 {
+				return i
+			}
+			i += n
+		case c >= 0xc3 && c <= 0xcc && goesOn(text[i:], 2):
+			i += 2
+		case c >= 0xe4 && c <= 0xe9 && goesOn(text[i:], 3):
+			i += 3
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// goesOn reports whether the first of n bytes is followed by those that are never first in a character.
+func goesOn(text []byte, n int) bool {
+	return len(text) >= n && text[1]&0xc0 == 0x80 && text[n-1]&0xc0 == 0x80
+}
+
+// asciiRun is how many bytes there are before a quote, a backslash or what is not ASCII.
 func asciiRun(text []byte) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	i := 0
