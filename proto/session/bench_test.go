@@ -31,7 +31,7 @@ func BenchmarkEcho(b *testing.B) {
 	}
 	for _, inFlight := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("grpc/%d", inFlight), func(b *testing.B) {
-			benchEcho(b, dialRPC(b, Config{}, Config{}, echo), inFlight)
+			benchEcho(b, dialDirect(b, Config{}, Config{}, echo), inFlight)
 		})
 	}
 }
@@ -78,7 +78,7 @@ func echoOnce(s *Session, input []byte) error {
 // BenchmarkDeltas is one call with deltas of 16 bytes, flat out.
 func BenchmarkDeltas(b *testing.B) {
 	done := make(chan error, 1)
-	e := dialRPC(b, Config{}, Config{}, func(c *Call, _ *pb.Open) {
+	e := dialDirect(b, Config{}, Config{}, func(c *Call, _ *pb.Open) {
 		go func() { // ends with the input
 			for {
 				f, err := c.Recv(c.Context())
@@ -114,7 +114,7 @@ func BenchmarkDeltas(b *testing.B) {
 // BenchmarkOutput16MiB is one large output.
 func BenchmarkOutput16MiB(b *testing.B) {
 	body := bytes.Repeat([]byte("x"), 16<<20)
-	e := dialRPC(b, Config{}, Config{}, func(c *Call, _ *pb.Open) {
+	e := dialDirect(b, Config{}, Config{}, func(c *Call, _ *pb.Open) {
 		go func() { _ = c.Send(context.Background(), outputFrame(body)) }() // ends when the frame is queued
 	})
 	b.SetBytes(int64(len(body)))

@@ -12,7 +12,7 @@ import (
 )
 
 // A whole call with everything in it arrives in the order in which it was sent, on both sides, in
-// memory and over gRPC.
+// memory, over gRPC and over package rpc.
 func TestCallOrder(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		open, calls := accepting()
@@ -21,6 +21,10 @@ func TestCallOrder(t *testing.T) {
 	t.Run("grpc", func(t *testing.T) {
 		open, calls := accepting()
 		testCallOrder(t, dialRPC(t, Config{}, Config{}, open), calls)
+	})
+	t.Run("direct", func(t *testing.T) {
+		open, calls := accepting()
+		testCallOrder(t, dialDirect(t, Config{}, Config{}, open), calls)
 	})
 }
 

@@ -350,10 +350,14 @@ func TestChunksFillTheBatch(t *testing.T) {
 	}
 }
 
-// A 16 MiB body in each direction at once arrives whole, over gRPC, beside small calls.
+// A 16 MiB body in each direction at once arrives whole, beside small calls.
 func TestLargeBodies(t *testing.T) {
+	t.Run("grpc", func(t *testing.T) { testLargeBodies(t, dialRPC(t, Config{}, Config{}, echo)) })
+	t.Run("direct", func(t *testing.T) { testLargeBodies(t, dialDirect(t, Config{}, Config{}, echo)) })
+}
+
+func testLargeBodies(t *testing.T, e ends) {
 	body := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
-	e := dialRPC(t, Config{}, Config{}, echo)
 	big := mustOpen(t, e.host, &pb.Open{Input: body, Run: true})
 	for range 20 {
 		if err := echoOnce(e.host, []byte("{}")); err != nil {

@@ -91,26 +91,27 @@ func (s *Session) batchSent() {
 	s.batch = s.batch[:0]
 }
 
-// leave unlocks s.mu. If kick has decided so, it then is the writer, as long as that needs no wait.
+// leave unlocks s.mu. If kick has decided so, it then is the writer, of one batch and if that needs no wait: the rest is the writer's.
 func (s *Session) leave() {
+	defer s.guard("writer")
 	mine := s.mine
 	s.mine, s.direct = false, false
 	s.mu.Unlock()
-	if !mine {
+	if !mine || !s.nextBatch() {
 		return
 	}
-	for s.nextBatch() {
-		sent, err := s.try.TrySend(s.batch)
-		switch {
-		case err != nil:
-			s.writeFailed(err)
-			return
-		case !sent:
-			s.wake <- struct{}{} // the writer sends it; it took the last one before it was idle
+	sent, err := s.try.TrySend(s.batch)
+	if err != nil {
+		s.writeFailed(err)
+		return
+	}
+	if sent {
+		s.batchSent()
+		if !s.nextBatch() {
 			return
 		}
-		s.batchSent()
 	}
+	s.wake <- struct{}{} // it took the last one before it was idle
 }
 
 // writeFailed ends the plugin's session. The host's goes on until the reader has read what the
