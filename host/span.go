@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"log/slog"
-	"regexp"
 	"strings"
 	"time"
 
@@ -39,13 +38,39 @@ type remoteKey struct{}
 // remoteTrace is a trace context from outside; zero: none.
 type remoteTrace struct{ parent, state string }
 
-var (
-	traceparentForm = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
-	tracestateForm  = regexp.MustCompile(`^[ -~]{0,512}$`)
+// Where the parts of a traceparent end: version, trace id, span id, flags.
+const (
+	versionEnd = 2
+	traceIDEnd = versionEnd + 1 + 32
+	spanIDEnd  = traceIDEnd + 1 + 16
+	parentEnd  = spanIDEnd + 1 + 2
 )
 
-// traceIDEnd is where the trace id of a traceparent ends.
-const traceIDEnd = 3 + 32
+// maxTracestate is the bytes of a tracestate that is passed on.
+const maxTracestate = 512
+
+// isTraceparent reports whether s has the form of one.
+func isTraceparent(s string) bool {
+	if len(s) != parentEnd {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if i == versionEnd || i == traceIDEnd || i == spanIDEnd {
+			if c != '-' {
+				return false
+			}
+		} else if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// isTracestate reports whether s may be one.
+func isTracestate(s string) bool {
+	return len(s) <= maxTracestate && strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+}
 
 // traceContext returns what is well formed of a trace context from outside. Only what version 00 has is read, of later ones too.
 func traceContext(parent, state string) remoteTrace {
@@ -53,13 +78,13 @@ func traceContext(parent, state string) remoteTrace {
 		return remoteTrace{}
 	}
 	const traceID, spanID = "00000000000000000000000000000000", "0000000000000000"
-	if len(parent) > 55 && parent[55] == '-' && !strings.HasPrefix(parent, "00") {
-		parent = "00" + parent[2:55]
+	if len(parent) > parentEnd && parent[parentEnd] == '-' && !strings.HasPrefix(parent, "00") {
+		parent = "00" + parent[versionEnd:parentEnd]
 	}
 	switch {
-	case !traceparentForm.MatchString(parent), strings.HasPrefix(parent, "ff"), parent[3:traceIDEnd] == traceID, parent[traceIDEnd+1:52] == spanID:
+	case !isTraceparent(parent), strings.HasPrefix(parent, "ff"), parent[versionEnd+1:traceIDEnd] == traceID, parent[traceIDEnd+1:spanIDEnd] == spanID:
 		return remoteTrace{}
-	case !tracestateForm.MatchString(state):
+	case !isTracestate(state):
 		state = ""
 	}
 	return remoteTrace{parent, state}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -147,16 +148,21 @@ func (e Entry) write(b *bytes.Buffer, indent string) {
 
 var (
 	// plain is a text that YAML reads as itself without quotes, wherever it stands.
-	plain = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./-]*$`)
+	plain = lazily(`^[A-Za-z/][A-Za-z0-9_./-]*$`)
 	// otherWords would be no texts.
-	otherWords = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|null|y|n)$`)
+	otherWords = lazily(`(?i)^(true|false|yes|no|on|off|null|y|n)$`)
 	// escaped are characters that JSON has as they are and YAML has not.
-	escaped = regexp.MustCompile(`[\x7f-\x{9f}\x{2028}\x{2029}\x{feff}\x{fffe}\x{ffff}]`)
+	escaped = lazily(`[\x7f-\x{9f}\x{2028}\x{2029}\x{feff}\x{fffe}\x{ffff}]`)
 )
+
+// lazily is the expression, compiled when it is first asked for: few programs that read a configuration write one.
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // scalar writes a text as YAML, on one line.
 func scalar(s string) string {
-	if plain.MatchString(s) && !otherWords.MatchString(s) {
+	if plain().MatchString(s) && !otherWords().MatchString(s) {
 		return s
 	}
 	var b bytes.Buffer
@@ -165,7 +171,7 @@ func scalar(s string) string {
 	if err := enc.Encode(s); err != nil { // cannot happen: a text
 		return `""`
 	}
-	return escaped.ReplaceAllStringFunc(strings.TrimSuffix(b.String(), "\n"), func(c string) string {
+	return escaped().ReplaceAllStringFunc(strings.TrimSuffix(b.String(), "\n"), func(c string) string {
 		return fmt.Sprintf(`\u%04x`, []rune(c)[0])
 	})
 }
