@@ -53,16 +53,21 @@ func (c *Client) Wait() { c.c.wait() }
 
 // Invoke implements [grpc.ClientConnInterface].
 func (c *Client) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	in, out, err := protoMessages(args, reply)
+	if err != nil {
+		return err
+	}
+	if err := c.c.checkSize(in); err != nil {
+		return err
+	}
 	st, err := c.newStream(ctx, method, opts)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	in, out, err := protoMessages(args, reply)
-	if err != nil {
+	if err := st.post(protoMessage{in}); err != nil {
 		return err
 	}
-	_ = st.Stream.send(protoMessage{in}, true) // the answer says what was wrong
 	msg, err := st.next()
 	switch {
 	case err == io.EOF:
@@ -83,9 +88,15 @@ func (c *Client) Invoke(ctx context.Context, method string, args, reply any, opt
 
 // NewStream implements [grpc.ClientConnInterface]. What it returns is a *ClientStream.
 func (c *Client) NewStream(ctx context.Context, _ *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	return c.newStream(ctx, method, opts)
+	st, err := c.newStream(ctx, method, opts)
+	if err != nil {
+		return nil, err
+	}
+	c.c.push()
+	return st, nil
 }
 
+// newStream opens a stream. Its header is not written yet.
 func (c *Client) newStream(ctx context.Context, method string, opts []grpc.CallOption) (*ClientStream, error) {
 	limit := c.c.limit
 	for _, o := range opts {
@@ -104,7 +115,7 @@ func (c *Client) newStream(ctx context.Context, method string, opts []grpc.CallO
 	return &ClientStream{s, ctx, cancel}, nil
 }
 
-// request opens a stream.
+// request opens a stream and queues its header. It waits while the peer takes no more streams.
 func (c *conn) request(ctx context.Context, method string, limit int) (*Stream, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, status.FromContextError(err).Err()
@@ -116,24 +127,46 @@ func (c *conn) request(ctx context.Context, method string, limit int) (*Stream, 
 	if deadline, ok := ctx.Deadline(); ok {
 		pairs = append(pairs, "grpc-timeout", formatTimeout(time.Until(deadline)))
 	}
-	c.wmu.Lock() // ids go out in order
-	defer c.wmu.Unlock()
 	c.mu.Lock()
-	switch {
-	case c.err != nil:
-		defer c.mu.Unlock()
-		return nil, c.err
-	case c.goneAway || c.nextID > maxWindow:
-		defer c.mu.Unlock()
-		return nil, status.Error(codes.Unavailable, "the connection takes no more calls")
+	defer c.mu.Unlock()
+	if err := c.admitted(ctx); err != nil {
+		return nil, err
 	}
 	s := c.newStream(c.nextID)
 	s.limit = limit
+	s.deadline, _ = ctx.Deadline()
 	c.lastID = c.nextID
 	c.nextID += 2
-	c.mu.Unlock()
-	_ = s.writeHeader(false, pairs...) // the stream's end says it
+	if c.werr == nil {
+		c.control = s.appendHeader(c.control, false, pairs)
+	}
 	return s, nil
+}
+
+// admitted returns when a stream may be opened, or says why none may. It is called with c.mu held.
+func (c *conn) admitted(ctx context.Context) error {
+	var stop func() bool
+	for {
+		switch {
+		case c.err != nil:
+			return c.err
+		case c.goneAway || c.nextID > maxWindow:
+			return status.Error(codes.Unavailable, "the connection takes no more calls")
+		case ctx.Err() != nil:
+			return status.FromContextError(ctx.Err()).Err()
+		case uint32(len(c.streams)) < c.most:
+			return nil
+		}
+		if stop == nil {
+			stop = context.AfterFunc(ctx, func() {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.room.Broadcast()
+			})
+			defer stop()
+		}
+		c.room.Wait()
+	}
 }
 
 // ClientStream is a call of a client.
@@ -159,7 +192,10 @@ func (s *ClientStream) Header() (metadata.MD, error) { return nil, nil }
 func (s *ClientStream) Trailer() metadata.MD { return nil }
 
 // CloseSend implements [grpc.ClientStream].
-func (s *ClientStream) CloseSend() error { return s.closeSend() }
+func (s *ClientStream) CloseSend() error {
+	s.closeSend()
+	return nil
+}
 
 // SendMsg implements [grpc.ClientStream] for protobuf messages.
 func (s *ClientStream) SendMsg(m any) error { return s.sendProto(m) }

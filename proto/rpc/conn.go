@@ -2,26 +2,28 @@ package rpc
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
 const (
-	streamWindow = 1 << 20   // what a peer may send on a stream before it is taken
-	connWindow   = 4 << 20   // the same on all of them
-	frameLimit   = 256 << 10 // bytes of a frame's payload that are taken
-	controlLimit = 16 << 10  // the same of a frame that is not DATA
-	inBuffer     = 32 << 10  // bytes read ahead
-	keptBuffer   = 256 << 10 // the largest buffer that is kept between messages
-	maxQueued    = 64 << 10  // bytes of control frames that wait: a peer that asks for more does not read
-	maxStreams   = 100       // that a client may have open
+	streamWindow = 1 << 20         // what a peer may send on a stream before it is taken
+	connWindow   = 4 << 20         // the same on all of them
+	frameLimit   = 256 << 10       // bytes of a frame's payload that are taken
+	inBuffer     = 32 << 10        // bytes read ahead
+	patience     = 2 * time.Minute // for a client's first words
+	keptBuffer   = 256 << 10       // the largest buffer that is kept between messages
+	maxQueued    = 64 << 10        // bytes of control frames that wait: a peer that asks for more does not read
+	maxStreams   = 100             // that a client may have open
+	maxRunning   = 200             // handlers that run, those of calls that are over included
 )
 
 // A TryWriter is a connection that can write without waiting. TryWrite writes what there is room for, which may be
@@ -30,23 +32,13 @@ type TryWriter interface {
 	TryWrite(b []byte) (int, error)
 }
 
-// TryWrite is what a wrapper of a connection has for its TryWrite: nc's, or nothing is written.
-func TryWrite(nc net.Conn, b []byte) (int, error) {
-	if t, ok := nc.(TryWriter); ok {
-		return t.TryWrite(b)
-	}
-	return 0, nil
-}
-
 // conn is one end of a connection.
 type conn struct {
 	nc     net.Conn
-	try    TryWriter // nc, or nil
 	client bool
 	limit  int                   // bytes of a message
 	open   func(*Stream, fields) // what a server does with a request; called by the reader
 	group  sync.WaitGroup        // reader and flusher
-	wake   chan struct{}         // the flusher's
 	done   chan struct{}         // closed with the connection
 
 	// The reader's.
@@ -54,17 +46,19 @@ type conn struct {
 	header  *fieldReader
 	block   []byte // of a header that is not complete
 	blockOf head
-
-	// The writer's: whoever holds wmu.
-	wmu  sync.Mutex
-	out  []byte // reused
-	rest []byte // what found no room; it goes before anything else
-	werr error
+	goodbye error // the peer's word why it ends the connection
 
 	mu       sync.Mutex
-	room     sync.Cond // a window grew, or a stream or the connection ended
+	room     sync.Cond // a window grew, nobody writes, or a stream or the connection ended
+	flusher  sync.Cond // something waits to be written
 	err      error     // why it is over
+	busy     bool      // someone writes
+	out      []byte    // of whoever writes; reused
+	rest     []byte    // what found no room; it goes before anything else
+	werr     error     // of a write
 	streams  map[uint32]*Stream
+	running  int    // handlers, which may outlive their streams
+	most     uint32 // streams that the peer takes
 	nextID   uint32 // of a client
 	lastID   uint32 // the last one that the peer, or this end, has opened
 	goneAway bool   // no new streams
@@ -73,20 +67,21 @@ type conn struct {
 	window   int64
 	first    int64  // a new stream's window
 	frame    int    // the peer's largest frame
-	control  []byte // frames that wait
+	sized    bool   // the peer knows that its table is not used
+	control  []byte // frames that wait; they go before what is sent
+	owed     int    // bytes of them that the peer asked for
 	left     int64  // what the peer may send
 	taken    int    // what was received since its window grew last
 }
 
 func newConn(nc net.Conn, client bool, limit int) *conn {
 	c := &conn{
-		nc: nc, client: client, limit: limit, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		nc: nc, client: client, limit: limit, done: make(chan struct{}),
 		in: bufio.NewReaderSize(nc, inBuffer), header: newFieldReader(),
 		streams: map[uint32]*Stream{}, nextID: 1, greeted: make(chan struct{}),
-		window: firstWindow, first: firstWindow, frame: firstFrame, left: connWindow,
+		window: firstWindow, first: firstWindow, frame: firstFrame, left: connWindow, most: math.MaxUint32,
 	}
-	c.try, _ = nc.(TryWriter)
-	c.room.L = &c.mu
+	c.room.L, c.flusher.L = &c.mu, &c.mu
 	hello := appendSettings(nil, setting{settingStreams, maxStreams}, setting{settingWindow, streamWindow},
 		setting{settingFrameSize, frameLimit}, setting{settingHeaderList, maxFields})
 	if client {
@@ -94,7 +89,6 @@ func newConn(nc net.Conn, client bool, limit int) *conn {
 			setting{settingFrameSize, frameLimit}, setting{settingHeaderList, maxFields})
 	}
 	c.control = appendWord(hello, frameWindow, 0, connWindow-firstWindow)
-	c.wake <- struct{}{}
 	return c
 }
 
@@ -116,6 +110,7 @@ func (c *conn) close(err error) {
 		c.err = err
 		close(c.done)
 		c.room.Broadcast()
+		c.flusher.Signal()
 	}
 	c.mu.Unlock()
 	if first {
@@ -136,6 +131,9 @@ func (c *conn) read() {
 	if b, ok := errors.AsType[*breach](err); ok {
 		c.sayGoodbye(b)
 	}
+	if c.goodbye != nil && err == io.EOF {
+		err = c.goodbye
+	}
 	c.close(lost(err))
 	for _, s := range c.all() {
 		s.drop(c.cause())
@@ -150,23 +148,6 @@ func lost(err error) error {
 	return status.Errorf(codes.Unavailable, "the connection broke: %v", err)
 }
 
-// sayGoodbye tells the peer why, if there is room to.
-func (c *conn) sayGoodbye(b *breach) {
-	if c.try == nil || !c.wmu.TryLock() {
-		return
-	}
-	defer c.wmu.Unlock()
-	if len(c.rest) > 0 {
-		return
-	}
-	frame := head{size: 8 + len(b.text), kind: frameGoAway}.append(nil)
-	c.mu.Lock()
-	frame = binary.BigEndian.AppendUint32(frame, c.lastID)
-	c.mu.Unlock()
-	frame = binary.BigEndian.AppendUint32(frame, b.code)
-	_, _ = c.try.TryWrite(append(frame, b.text...)) // the connection is over anyway
-}
-
 // readAll reads until the connection breaks. A panic, of a receiver say, breaks it too (H6).
 func (c *conn) readAll() (err error) {
 	defer func() {
@@ -175,6 +156,7 @@ func (c *conn) readAll() (err error) {
 		}
 	}()
 	if !c.client {
+		_ = c.nc.SetReadDeadline(time.Now().Add(patience)) // a connection without deadlines has no strangers
 		if err := c.readPreface(); err != nil {
 			return err
 		}
@@ -197,16 +179,21 @@ func (c *conn) readAll() (err error) {
 		if err := c.readFrame(h); err != nil {
 			return err
 		}
+		if first && !c.client {
+			_ = c.nc.SetReadDeadline(time.Time{}) // as above
+		}
 	}
 }
 
 func (c *conn) readPreface() error {
-	b, err := c.in.Peek(len(preface))
-	if err != nil {
-		return err
-	}
-	if string(b) != preface {
-		return broke(codeProtocol, "it does not speak HTTP/2")
+	for n := 1; n <= len(preface); n++ { // what is no preface may be shorter
+		b, err := c.in.Peek(n)
+		if err != nil {
+			return err
+		}
+		if string(b) != preface[:n] {
+			return broke(codeProtocol, "it does not speak HTTP/2")
+		}
 	}
 	_, _ = c.in.Discard(len(preface)) // it is there
 	return nil
@@ -220,8 +207,14 @@ func (c *conn) readFrame(h head) error {
 	case h.kind > frameContinuation: // of an extension
 		_, err := c.in.Discard(h.size)
 		return err
-	case h.size > controlLimit:
-		return broke(codeCalm, "a frame of kind %d of %d bytes; %d was the limit", h.kind, h.size, controlLimit)
+	case h.size > maxBlock:
+		return broke(codeCalm, "a frame of kind %d of %d bytes; %d was the limit", h.kind, h.size, maxBlock)
+	case h.size > c.in.Size():
+		b := make([]byte, h.size)
+		if _, err := io.ReadFull(c.in, b); err != nil {
+			return err
+		}
+		return c.act(h, b)
 	}
 	b, err := c.in.Peek(h.size)
 	if err != nil {
@@ -284,7 +277,9 @@ func (c *conn) readData(h head) error {
 	if _, err := c.in.Discard(left + pad); err != nil {
 		return err
 	}
-	c.took(s, h.size)
+	if err := c.took(s, h.size); err != nil {
+		return err
+	}
 	if s != nil && h.has(flagEndStream) {
 		s.peerEnded()
 	}
@@ -316,66 +311,21 @@ func (c *conn) receives(h head) (*Stream, error) {
 func (c *conn) idle(id uint32) bool { return id == 0 || id%2 == 0 || id > c.lastID }
 
 // took gives the peer the room again that n bytes of s took. s may be nil.
-func (c *conn) took(s *Stream, n int) {
+func (c *conn) took(s *Stream, n int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.taken += n; c.taken >= connWindow/4 {
 		c.left += int64(c.taken)
-		c.queue(appendWord(c.control, frameWindow, 0, uint32(c.taken)))
+		taken := uint32(c.taken)
 		c.taken = 0
-	}
-	if s != nil {
-		s.took(n)
-	}
-}
-
-// queue makes control what waits, which is more than before. It is called with c.mu held.
-func (c *conn) queue(control []byte) {
-	c.control = control
-	select {
-	case c.wake <- struct{}{}:
-	default: // the flusher has not taken the last one
-	}
-}
-
-// flush is the flusher: it writes what nobody waits for.
-func (c *conn) flush() {
-	defer c.group.Done()
-	for {
-		select {
-		case <-c.wake:
-			c.wmu.Lock()
-			_ = c.write(c.takeControl(c.out[:0])) // the reader learns it too
-			c.wmu.Unlock()
-		case <-c.done:
-			return
+		if err := c.enqueue(appendWord(c.control, frameWindow, 0, taken)); err != nil {
+			return err
 		}
 	}
-}
-
-// takeControl appends the control frames that wait to b.
-func (c *conn) takeControl(b []byte) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b = append(b, c.control...)
-	c.control = c.control[:0]
-	return b
-}
-
-// write writes b, which may be what c.out has room for, after what is left of earlier writes. It is called with c.wmu held. When a
-// write has failed, all others do; the connection goes on until the reader has read what the peer sent before it broke.
-func (c *conn) write(b []byte) error {
-	if c.werr == nil && len(c.rest) > 0 {
-		_, c.werr = c.nc.Write(c.rest)
-		c.rest = c.rest[:0]
+	if s == nil {
+		return nil
 	}
-	if c.werr == nil && len(b) > 0 {
-		_, c.werr = c.nc.Write(b)
-	}
-	if c.out = b; cap(b) > keptBuffer {
-		c.out = nil
-	}
-	return c.werr
+	return s.took(n)
 }
 
 // all are the streams.

@@ -1,7 +1,10 @@
 package rpc
 
 import (
+	"context"
 	"encoding/binary"
+	"fmt"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -67,11 +70,12 @@ func (c *conn) readFields(h head, block []byte) error {
 func (c *conn) accept(h head, f fields) error {
 	c.mu.Lock()
 	c.lastID = h.stream
-	if len(c.streams) >= maxStreams {
+	if len(c.streams) >= maxStreams || c.running >= maxRunning || c.goneAway {
 		defer c.mu.Unlock()
 		return c.enqueue(appendWord(c.control, frameReset, h.stream, codeRefused))
 	}
 	s := c.newStream(h.stream)
+	c.running++
 	c.mu.Unlock()
 	c.open(s, f)
 	if h.has(flagEndStream) {
@@ -80,18 +84,11 @@ func (c *conn) accept(h head, f fields) error {
 	return nil
 }
 
-// enqueue queues what the peer made necessary. It is called with c.mu held.
-func (c *conn) enqueue(control []byte) error {
-	if len(control) > maxQueued {
-		return broke(codeCalm, "it asks and does not read")
-	}
-	c.queue(control)
-	return nil
-}
-
 func (c *conn) readSettings(h head, b []byte) error {
 	switch {
-	case h.stream != 0 || len(b)%6 != 0 || h.has(flagAck) && len(b) > 0:
+	case h.stream != 0:
+		return broke(codeProtocol, "settings of stream %d", h.stream)
+	case len(b)%6 != 0 || h.has(flagAck) && len(b) > 0:
 		return broke(codeFrameSize, "malformed settings")
 	case h.has(flagAck):
 		return nil
@@ -128,14 +125,18 @@ func (c *conn) set(id uint16, value uint32) error {
 		if value < firstFrame || value >= 1<<24 {
 			return broke(codeProtocol, "a frame size of %d bytes", value)
 		}
-		c.frame = int(value)
+		c.frame = min(int(value), frameLimit)
+	case settingStreams:
+		c.most = value
 	}
 	return nil // the others are about what is never sent here
 }
 
 func (c *conn) readPing(h head, b []byte) error {
 	switch {
-	case h.stream != 0 || len(b) != 8:
+	case h.stream != 0:
+		return broke(codeProtocol, "a ping of stream %d", h.stream)
+	case len(b) != 8:
 		return broke(codeFrameSize, "a malformed ping")
 	case h.has(flagAck):
 		return nil
@@ -185,18 +186,23 @@ func (c *conn) readReset(h head, b []byte) error {
 		return broke(codeProtocol, "a reset of stream %d, which nobody opened", h.stream)
 	}
 	if s != nil {
-		s.drop(resetStatus(binary.BigEndian.Uint32(b)))
+		s.drop(s.resetStatus(binary.BigEndian.Uint32(b)))
 	}
 	return nil
 }
 
 // resetStatus is what a peer's reset stands for.
-func resetStatus(code uint32) error {
+func (s *Stream) resetStatus(code uint32) error {
 	switch code {
 	case codeCancel:
+		if !s.deadline.IsZero() && !time.Now().Before(s.deadline) { // it has seen that first
+			return status.FromContextError(context.DeadlineExceeded).Err()
+		}
 		return status.Error(codes.Canceled, "the peer cancelled the call")
 	case codeRefused:
 		return status.Error(codes.Unavailable, "the peer refused the call")
+	case codeCalm:
+		return status.Error(codes.ResourceExhausted, "the peer ended the call: it asks for calm")
 	}
 	return status.Errorf(codes.Internal, "the peer ended the call with HTTP/2 error %d", code)
 }
@@ -206,16 +212,20 @@ func (c *conn) readGoAway(h head, b []byte) error {
 	if h.stream != 0 || len(b) < 8 {
 		return broke(codeFrameSize, "a malformed goodbye")
 	}
-	last := binary.BigEndian.Uint32(b) & maxWindow
-	c.mu.Lock()
-	c.goneAway = true
-	c.mu.Unlock()
-	if !c.client {
+	last, code := binary.BigEndian.Uint32(b)&maxWindow, binary.BigEndian.Uint32(b[4:])
+	if code != codeNone {
+		c.goodbye = fmt.Errorf("the peer ended it with HTTP/2 error %d: %q", code, clip(string(b[8:])))
+	}
+	if !c.client { // nothing is begun here that it could refuse
 		return nil
 	}
+	c.mu.Lock()
+	c.goneAway = true
+	c.room.Broadcast()
+	c.mu.Unlock()
 	for _, s := range c.all() {
 		if s.id > last {
-			s.drop(status.Errorf(codes.Unavailable, "the peer takes no more calls (HTTP/2 error %d)", binary.BigEndian.Uint32(b[4:])))
+			s.drop(status.Errorf(codes.Unavailable, "the peer takes no more calls (HTTP/2 error %d)", code))
 		}
 	}
 	return nil

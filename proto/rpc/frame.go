@@ -30,6 +30,7 @@ const (
 
 // The error codes that are sent or understood (section 7).
 const (
+	codeNone        = 0x0
 	codeProtocol    = 0x1
 	codeFlowControl = 0x3
 	codeFrameSize   = 0x6

@@ -20,6 +20,7 @@ const (
 	maxFields    = 64 << 10 // bytes of its fields, each with what it costs to keep (RFC 7541, section 4.1)
 	maxStatus    = 8 << 10  // bytes of a status's message as sent
 	maxTimeValue = 99_999_999
+	noTable      = 0x20 // the dynamic table has size 0 (RFC 7541, section 6.3)
 )
 
 // fields are the names and values of a header block that matter here.
@@ -149,7 +150,11 @@ var timeoutUnits = []struct {
 func formatTimeout(d time.Duration) string {
 	d = max(d, 1)
 	for _, u := range timeoutUnits {
-		if n := (d + u.unit - 1) / u.unit; n <= maxTimeValue {
+		n := d / u.unit
+		if d%u.unit > 0 {
+			n++
+		}
+		if n <= maxTimeValue {
 			return strconv.FormatInt(int64(n), 10) + string(u.name)
 		}
 	}
@@ -177,10 +182,11 @@ func parseTimeout(s string) (time.Duration, bool) {
 	return 0, false
 }
 
-// encodePercent encodes a status's message, cut to maxStatus.
+// encodePercent encodes a status's message, cut to about maxStatus.
 func encodePercent(s string) string {
+	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	var b strings.Builder
-	for i := 0; i < len(s) && b.Len() < maxStatus; i++ {
+	for i := 0; i < len(s) && (b.Len() < maxStatus || !utf8.RuneStart(s[i])); i++ {
 		if c := s[i]; c >= ' ' && c <= '~' && c != '%' {
 			b.WriteByte(c)
 		} else {

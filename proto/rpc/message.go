@@ -39,10 +39,18 @@ func (s *Stream) sendProto(m any) error {
 	if err != nil {
 		return err
 	}
-	if size := proto.Size(p); size > s.c.limit {
-		return status.Errorf(codes.ResourceExhausted, "rpc: a message of %d bytes; %d is the limit", size, s.c.limit)
+	if err := s.c.checkSize(p); err != nil {
+		return err
 	}
 	return s.Send(protoMessage{p})
+}
+
+// checkSize checks what is to be sent (M1).
+func (c *conn) checkSize(m proto.Message) error {
+	if size := proto.Size(m); size > c.limit {
+		return status.Errorf(codes.ResourceExhausted, "rpc: a message of %d bytes to send; %d is the limit", size, c.limit)
+	}
+	return nil
 }
 
 func (s *Stream) recvProto(m any) error {

@@ -2,190 +2,213 @@ package rpc
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // Send sends a message, and waits for room if there is none. It returns io.EOF when the call or the connection is over: Feed's end says
 // why.
-func (s *Stream) Send(m Message) error { return s.send(m, false) }
-
-// send is Send; last says that nothing follows.
-func (s *Stream) send(m Message, last bool) error {
-	c := s.c
+func (s *Stream) Send(m Message) error {
 	size := prefixSize + m.Size()
-	c.wmu.Lock()
-	defer c.wmu.Unlock()
-	switch whole, err := s.fits(size); {
-	case err != nil:
-		return err
-	case whole:
-		b, err := s.frame(m, size, last)
-		if err != nil {
-			return err
-		}
-		return eof(c.write(b))
-	}
-	b, err := m.Append(appendPrefix(make([]byte, 0, size), size))
+	n, err := s.turn(size, true)
 	if err != nil {
 		return err
 	}
-	return s.sendParts(b, last)
+	if n == size {
+		return s.sendWhole(m, size)
+	}
+	b, err := encode(make([]byte, 0, size), m, size)
+	if err != nil {
+		return s.yield(n, err)
+	}
+	for {
+		if err := s.sendPart(b[:n]); err != nil {
+			return err
+		}
+		if b = b[n:]; len(b) == 0 {
+			return nil
+		}
+		if n, err = s.turn(len(b), true); n == 0 {
+			return err
+		}
+	}
 }
 
 // TrySend sends a message if that needs no wait at all, else it returns false and has sent nothing. Errors are those of Send.
 func (s *Stream) TrySend(m Message) (sent bool, err error) {
-	c := s.c
-	if c.try == nil || !c.wmu.TryLock() {
-		return false, nil
-	}
-	defer c.wmu.Unlock()
 	size := prefixSize + m.Size()
-	if whole, err := s.fits(size); err != nil || !whole || len(c.rest) > 0 {
+	if n, err := s.turn(size, false); n == 0 {
 		return false, err
 	}
-	if c.werr != nil {
-		return false, io.EOF
-	}
-	b, err := s.frame(m, size, false)
-	if err != nil {
-		return false, err
-	}
-	var n int
-	if n, c.werr = c.try.TryWrite(b); n < len(b) && c.werr == nil {
-		c.rest = append(c.rest, b[n:]...)
-		c.mu.Lock()
-		c.queue(c.control) // the flusher writes it
-		c.mu.Unlock()
-	}
-	c.out = b
-	return true, eof(c.werr)
+	return true, s.sendWhole(m, size)
 }
 
-// eof is what a sender gets to hear: the reader knows more.
-func eof(err error) error {
-	if err != nil {
-		return io.EOF
+// turn makes the caller the one that writes, takes from the windows what there is room for of size bytes, and returns it. If wait is
+// false it takes all at once or nothing, and returns 0 then. The error is io.EOF.
+func (s *Stream) turn(size int, wait bool) (int, error) {
+	c := s.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		if s.mute() {
+			return 0, io.EOF
+		}
+		n := s.room(size)
+		if n > 0 && !c.busy && len(c.rest) == 0 && (wait || n == size) {
+			s.pay(n)
+			c.out = c.take()
+			return n, nil
+		}
+		if !wait {
+			return 0, nil
+		}
+		c.room.Wait()
 	}
-	return nil
 }
 
-// fits reports whether a message and its prefix can go as one frame at once.
-func (s *Stream) fits(size int) (bool, error) {
-	s.c.mu.Lock()
-	defer s.c.mu.Unlock()
-	if s.over != nil || s.c.err != nil {
-		return false, io.EOF
-	}
-	return size <= s.c.frame && int64(size) <= min(s.window, s.c.window), nil
+// mute reports whether nothing more can be sent. It is called with c.mu held.
+func (s *Stream) mute() bool {
+	return s.over != nil || s.selfDone || s.c.err != nil || s.c.werr != nil
 }
 
-// frame encodes a message that fits, with the control frames that wait, and takes it from the windows.
-func (s *Stream) frame(m Message, size int, last bool) ([]byte, error) {
-	h := head{size: size, kind: frameData, stream: s.id}
-	if last {
-		h.flags = flagEndStream
-	}
-	b, err := m.Append(appendPrefix(h.append(s.c.out[:0]), size))
-	if err != nil {
-		return nil, err
-	}
-	s.pay(size, last)
-	return s.c.takeControl(b), nil
+// room is how much of size bytes can go in a frame now; it may be negative. It is called with c.mu held.
+func (s *Stream) room(size int) int {
+	return int(min(int64(size), int64(s.c.frame), s.window, s.c.window))
 }
 
-// pay takes n bytes from the windows.
-func (s *Stream) pay(n int, last bool) {
-	s.c.mu.Lock()
-	defer s.c.mu.Unlock()
+// pay takes n bytes from the windows. It is called with c.mu held.
+func (s *Stream) pay(n int) {
 	s.window -= int64(n)
 	s.c.window -= int64(n)
-	s.selfDone = s.selfDone || last
+}
+
+// yield gives the turn, and n bytes of the windows, back: err was in the way.
+func (s *Stream) yield(n int, err error) error {
+	c := s.c
+	c.mu.Lock()
+	s.pay(-n)
+	c.mu.Unlock()
+	_ = c.commit(c.out) // control frames
+	return err
+}
+
+// sendWhole sends a message in one frame. The caller has the turn.
+func (s *Stream) sendWhole(m Message, size int) error {
+	b, err := encode(head{size: size, kind: frameData, stream: s.id}.append(s.c.out), m, size)
+	if err != nil {
+		return s.yield(size, err)
+	}
+	return s.c.commit(b)
+}
+
+// sendPart sends a part of a message. The caller has the turn.
+func (s *Stream) sendPart(b []byte) error {
+	return s.c.commit(append(head{size: len(b), kind: frameData, stream: s.id}.append(s.c.out), b...))
+}
+
+// encode appends a message with its prefix, size bytes in all. A panic of the message's is an error.
+func encode(b []byte, m Message, size int) (out []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = status.Errorf(codes.Internal, "rpc: panic in the encoding of a message: %v", v)
+		}
+	}()
+	start := len(b)
+	if out, err = m.Append(appendPrefix(b, size)); err == nil && len(out)-start != size {
+		err = fmt.Errorf("rpc: a message of %d bytes became one of %d while it was encoded", size-prefixSize, len(out)-start-prefixSize)
+	}
+	return out, err
 }
 
 func appendPrefix(b []byte, size int) []byte {
 	return binary.BigEndian.AppendUint32(append(b, 0), uint32(size-prefixSize))
 }
 
-// sendParts sends b, a message with its prefix, in frames as the windows allow. It is called with c.wmu held, and gives it up while it waits.
-func (s *Stream) sendParts(b []byte, last bool) error {
+// post queues a request's only message, and waits for nothing but the windows.
+func (s *Stream) post(m Message) error {
+	size := prefixSize + m.Size()
+	b, err := encode(make([]byte, 0, size), m, size)
+	if err != nil {
+		return err
+	}
 	c := s.c
-	for len(b) > 0 || last {
-		n, err := s.awaitRoom(len(b))
-		if err != nil {
-			return err
+	c.mu.Lock()
+	for len(b) > 0 && !s.mute() {
+		n := s.room(len(b))
+		if n <= 0 {
+			c.flusher.Signal() // what is queued already is what the peer waits for
+			c.room.Wait()
+			continue
 		}
 		h := head{size: n, kind: frameData, stream: s.id}
-		if last && n == len(b) {
-			h.flags, last = flagEndStream, false
+		if n == len(b) {
+			h.flags = flagEndStream
 		}
-		s.pay(n, h.flags != 0)
-		out := append(h.append(c.takeControl(c.out[:0])), b[:n]...)
-		if err := c.write(out); err != nil {
-			return eof(err)
-		}
+		s.pay(n)
+		c.control = append(h.append(c.control), b[:n]...)
 		b = b[n:]
 	}
+	s.selfDone = true
+	c.mu.Unlock()
+	c.push()
 	return nil
 }
 
-// awaitRoom waits for room for some of n bytes.
-func (s *Stream) awaitRoom(n int) (int, error) {
-	c := s.c
-	for {
-		c.mu.Lock()
-		room := min(int64(n), int64(c.frame), s.window, c.window)
-		over := s.over != nil || c.err != nil
-		if over || room > 0 || n == 0 {
-			c.mu.Unlock()
-			if over {
-				return 0, io.EOF
-			}
-			return int(max(0, room)), nil
-		}
-		c.mu.Unlock()
-		c.wmu.Unlock() // others have room, maybe
-		c.mu.Lock()
-		for min(s.window, c.window) <= 0 && s.over == nil && c.err == nil {
-			c.room.Wait()
-		}
-		c.mu.Unlock()
-		c.wmu.Lock()
-	}
-}
-
 // closeSend says that this end sends no more.
-func (s *Stream) closeSend() error {
-	s.c.wmu.Lock()
-	defer s.c.wmu.Unlock()
+func (s *Stream) closeSend() {
 	s.c.mu.Lock()
-	done := s.selfDone
-	s.c.mu.Unlock()
-	if done {
-		return nil
+	if !s.mute() {
+		s.selfDone = true
+		s.c.control = head{kind: frameData, flags: flagEndStream, stream: s.id}.append(s.c.control)
 	}
-	return s.sendParts(nil, true)
+	s.c.mu.Unlock()
+	s.c.push()
 }
 
-// sendHeader sends a header.
-func (s *Stream) sendHeader(last bool, pairs ...string) error {
-	s.c.wmu.Lock()
-	defer s.c.wmu.Unlock()
-	return s.writeHeader(last, pairs...)
+// begin queues the header of a response.
+func (s *Stream) begin(pairs ...string) {
+	s.c.mu.Lock()
+	if !s.mute() {
+		s.c.control = s.appendHeader(s.c.control, false, pairs)
+	}
+	s.c.mu.Unlock()
+	s.c.push()
 }
 
-// writeHeader is sendHeader with c.wmu held.
-func (s *Stream) writeHeader(last bool, pairs ...string) error {
-	s.c.mu.Lock()
-	over := s.over != nil || s.c.err != nil
-	s.selfDone = s.selfDone || last
-	s.c.mu.Unlock()
-	if over {
-		return io.EOF
+// conclude sends the last header of a response, and waits for room if there is none.
+func (s *Stream) conclude(pairs ...string) {
+	c := s.c
+	c.mu.Lock()
+	for !s.mute() && (c.busy || len(c.rest) > 0) {
+		c.room.Wait()
 	}
-	block := appendFields(nil, pairs...)
+	if s.mute() {
+		c.mu.Unlock()
+		return
+	}
+	s.selfDone = true
+	out := s.appendHeader(c.take(), true, pairs)
+	if !s.peerDone {
+		out = appendWord(out, frameReset, s.id, codeNone) // it need not send the rest
+	}
+	c.mu.Unlock()
+	_ = c.commit(out) // without a peer nobody misses it
+}
+
+// appendHeader appends a header. It is called with c.mu held.
+func (s *Stream) appendHeader(b []byte, last bool, pairs []string) []byte {
+	var block []byte
+	if !s.c.sized {
+		s.c.sized = true
+		block = append(block, noTable) // the table is never used, however small the peer wants it
+	}
+	block = appendFields(block, pairs...)
 	h := head{size: len(block), kind: frameHeaders, flags: flagEndHeaders, stream: s.id}
 	if last {
 		h.flags |= flagEndStream
 	}
-	return eof(s.c.write(append(h.append(s.c.takeControl(nil)), block...)))
+	return append(h.append(b), block...)
 }

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -25,11 +26,10 @@ type Service struct {
 
 // Server serves one connection.
 type Server struct {
-	c        *conn
-	service  Service
-	handlers sync.WaitGroup
-	ctx      context.Context // of all calls
-	cancel   context.CancelFunc
+	c       *conn
+	service Service
+	ctx     context.Context // of all calls
+	cancel  context.CancelFunc
 }
 
 // Serve begins to serve nc, which belongs to the server from then on. Handlers run in goroutines of their own; a handler's
@@ -45,15 +45,19 @@ func Serve(nc net.Conn, service Service) *Server {
 // Done is closed when the connection is over.
 func (s *Server) Done() <-chan struct{} { return s.c.done }
 
-// Shutdown waits for the handlers until ctx ends, and then ends the connection. It returns when no goroutine of the server is left but
-// handlers that did not return.
+// Shutdown takes no more calls and says so, waits for the handlers, and for what they sent to be written, until ctx ends, and then ends
+// the connection. It returns when no goroutine of the server is left but handlers that did not return.
 func (s *Server) Shutdown(ctx context.Context) {
-	s.c.mu.Lock()
-	s.c.goneAway = true
-	s.c.mu.Unlock()
+	c := s.c
+	c.mu.Lock()
+	if !c.goneAway {
+		c.goneAway = true
+		c.queue(appendGoAway(c.control, c.lastID, codeNone, ""))
+	}
+	c.mu.Unlock()
 	returned := make(chan struct{})
 	go func() { // ends with the last handler: at the latest some time after its context, unless it hangs
-		s.handlers.Wait()
+		c.drain()
 		close(returned)
 	}()
 	select {
@@ -69,26 +73,23 @@ func (s *Server) Shutdown(ctx context.Context) {
 func (s *Server) begin(st *Stream, f fields) {
 	st.limit = s.c.limit
 	handle, err := s.route(f)
-	ctx, cancel, err := s.callContext(f, err)
-	st.afterwards(cancel)
-	s.c.mu.Lock()
-	ending := s.c.goneAway || s.c.err != nil
-	if !ending {
-		s.handlers.Add(1)
-	}
-	s.c.mu.Unlock()
-	if ending {
-		st.cancel(codeRefused, status.Error(codes.Unavailable, "the server ends"))
-		return
-	}
+	ctx, err := s.callContext(st, f, err)
 	call := &serverStream{Stream: st, ctx: ctx}
 	go func() { // ends when the handler returns; Shutdown waits for it
-		defer s.handlers.Done()
+		defer s.returned()
 		if err == nil {
 			err = handle(call)
 		}
 		call.finish(err)
 	}()
+}
+
+// returned notes the end of a handler.
+func (s *Server) returned() {
+	s.c.mu.Lock()
+	s.c.running--
+	s.c.room.Broadcast()
+	s.c.mu.Unlock()
 }
 
 // route finds the handler of a request.
@@ -115,23 +116,33 @@ func (s *Server) route(f fields) (func(*serverStream) error, error) {
 	return nil, status.Errorf(codes.Unimplemented, "no method %q", clip(f[":path"]))
 }
 
-// callContext is the context of a request. It passes err on.
-func (s *Server) callContext(f fields, err error) (context.Context, context.CancelFunc, error) {
-	text, ok := f["grpc-timeout"]
-	if !ok {
-		ctx, cancel := context.WithCancel(s.ctx)
-		return ctx, cancel, err
-	}
+// callContext is the context of a request, which ends when the call does. It passes err on. At its deadline the call is over, so
+// that a handler that waits for a message learns it.
+func (s *Server) callContext(st *Stream, f fields, err error) (context.Context, error) {
+	text, timed := f["grpc-timeout"]
 	d, ok := parseTimeout(text)
-	if !ok && err == nil {
-		err = status.Errorf(codes.Internal, "the timeout %q is none", clip(text))
+	if !timed || !ok {
+		if timed && err == nil {
+			err = status.Errorf(codes.Internal, "the timeout %q is none", clip(text))
+		}
+		ctx, cancel := context.WithCancel(s.ctx)
+		st.afterwards(cancel)
+		return ctx, err
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, d)
-	return ctx, cancel, err
+	stop := context.AfterFunc(ctx, func() { st.cancel(codeCancel, status.FromContextError(ctx.Err()).Err()) })
+	st.afterwards(func() { stop(); cancel() })
+	return ctx, err
 }
 
 func (s *Server) unary(call *serverStream, m *grpc.MethodDesc) error {
-	reply, err := m.Handler(s.service.Impl, call.ctx, call.RecvMsg, nil)
+	reply, err := m.Handler(s.service.Impl, call.ctx, func(req any) error {
+		err := call.RecvMsg(req)
+		if err == io.EOF {
+			return status.Error(codes.Internal, "the request has no message")
+		}
+		return err
+	}, nil)
 	if err != nil {
 		return err
 	}
@@ -175,7 +186,7 @@ func (s *serverStream) SetTrailer(metadata.MD) {}
 func (s *serverStream) head() {
 	s.headers.Do(func() {
 		s.headed = true
-		_ = s.sendHeader(false, ":status", "200", "content-type", contentType) // the next message says it
+		s.begin(":status", "200", "content-type", contentType)
 	})
 }
 
@@ -210,12 +221,7 @@ func (s *serverStream) finish(err error) {
 	if !s.headed {
 		pairs = append([]string{":status", "200", "content-type", contentType}, pairs...)
 	}
-	_ = s.sendHeader(true, pairs...) // without a peer nobody misses it
-	s.c.mu.Lock()
-	if !s.peerDone && s.over == nil && s.c.err == nil {
-		s.c.queue(appendWord(s.c.control, frameReset, s.id, 0))
-	}
-	s.c.mu.Unlock()
+	s.conclude(pairs...)
 	s.drop(orCanceled(err))
 }
 

@@ -1,11 +1,12 @@
 package rpc
 
 import (
-	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -27,11 +28,14 @@ type Stream struct {
 	limit   int    // bytes of a message that is received
 	release func() // called once when the call is over
 
+	deadline time.Time // of a client's call; zero: none
+
 	// The reader's.
 	prefix   [prefixSize]byte
 	prefixed int // bytes of it that are there
 	msg      []byte
 	answered bool // the first header of a response came
+	deaf     bool // what arrives is thrown away, since it is of no use after what came before
 
 	// Guarded by c.mu.
 	window   int64 // what may be sent
@@ -46,8 +50,8 @@ type Stream struct {
 	mu      sync.Mutex // held while a message is handed over, and for what follows
 	receive func(msg []byte)
 	onEnd   func(error)
-	queue   [][]byte
-	ended   error // no message comes any more; io.EOF: that is in order
+	queue   []byte // messages that wait, each after four bytes with its size
+	ended   error  // no message comes any more; io.EOF: that is in order
 	ready   chan struct{}
 }
 
@@ -65,10 +69,9 @@ func (s *Stream) Feed(receive func(msg []byte), end func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.receive, s.onEnd = receive, end
-	for _, msg := range s.queue {
-		receive(msg)
+	for len(s.queue) > 0 {
+		receive(s.dequeue())
 	}
-	s.queue = nil
 	s.noneWait()
 	if s.ended != nil {
 		end(s.ended)
@@ -80,9 +83,8 @@ func (s *Stream) next() ([]byte, error) {
 	for {
 		s.mu.Lock()
 		if len(s.queue) > 0 {
-			msg := s.queue[0]
-			if s.queue = s.queue[1:]; len(s.queue) == 0 {
-				s.queue = nil
+			msg := s.dequeue()
+			if len(s.queue) == 0 {
 				s.noneWait()
 			}
 			s.mu.Unlock()
@@ -97,6 +99,16 @@ func (s *Stream) next() ([]byte, error) {
 	}
 }
 
+// dequeue takes the first message that waits. It is called with s.mu held.
+func (s *Stream) dequeue() []byte {
+	end := 4 + int(binary.BigEndian.Uint32(s.queue))
+	msg := s.queue[4:end:end]
+	if s.queue = s.queue[end:]; len(s.queue) == 0 {
+		s.queue = nil
+	}
+	return msg
+}
+
 // noneWait gives the peer the room of the messages that have waited. It is called with s.mu held.
 func (s *Stream) noneWait() {
 	s.c.mu.Lock()
@@ -104,7 +116,7 @@ func (s *Stream) noneWait() {
 	s.waiting = false
 	held := s.held
 	s.held = 0
-	s.took(held)
+	s.c.queue(s.credit(held))
 }
 
 // deliver hands a message over. The memory is the caller's again.
@@ -118,7 +130,7 @@ func (s *Stream) deliver(msg []byte) {
 		s.receive(msg)
 		return
 	}
-	s.queue = append(s.queue, bytes.Clone(msg))
+	s.queue = append(binary.BigEndian.AppendUint32(slices.Grow(s.queue, 4+len(msg)), uint32(len(msg))), msg...)
 	s.c.mu.Lock()
 	s.waiting = true
 	s.c.mu.Unlock()
@@ -132,8 +144,13 @@ func (s *Stream) signal() {
 	}
 }
 
-// end says that no message comes any more, once.
+// end says that no message comes any more, once. A panic of whom it is said to breaks the connection (H6).
 func (s *Stream) end(err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.c.close(lost(fmt.Errorf("panic: %v", v)))
+		}
+	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended != nil {
@@ -149,17 +166,7 @@ func (s *Stream) end(err error) {
 // drop ends the call on this side.
 func (s *Stream) drop(err error) {
 	s.c.mu.Lock()
-	first := s.over == nil
-	if first {
-		s.over = err
-		delete(s.c.streams, s.id)
-		s.c.room.Broadcast()
-	}
-	s.c.mu.Unlock()
-	s.end(err)
-	if first {
-		s.release()
-	}
+	s.leave(err)
 }
 
 // cancel ends the call and tells the peer.
@@ -168,30 +175,56 @@ func (s *Stream) cancel(code uint32, err error) {
 	if s.over == nil && s.c.err == nil {
 		s.c.queue(appendWord(s.c.control, frameReset, s.id, code))
 	}
-	s.c.mu.Unlock()
-	s.drop(err)
+	s.leave(err)
 }
 
-// took gives the peer room for n bytes more when enough has gathered. It is called with c.mu held.
-func (s *Stream) took(n int) {
-	switch {
-	case s.over != nil || s.peerDone:
-		return
-	case s.waiting:
+// leave ends the call, for the first reason that there is. It is called with c.mu held, and gives it up.
+func (s *Stream) leave(err error) {
+	first := s.over == nil
+	if first {
+		s.over = err
+		delete(s.c.streams, s.id)
+		s.c.room.Broadcast()
+	}
+	err = s.over
+	s.c.mu.Unlock()
+	s.end(err)
+	if first {
+		s.release()
+	}
+}
+
+// took gives the peer room for n bytes more when enough has gathered, and nobody has to take messages first. It is called with c.mu held.
+func (s *Stream) took(n int) error {
+	if s.waiting {
 		s.held += n
-		return
+		return nil
+	}
+	return s.c.enqueue(s.credit(n))
+}
+
+// credit is the control frames that wait, and one that gives the peer room for n bytes more when enough has gathered. It is called with
+// c.mu held.
+func (s *Stream) credit(n int) []byte {
+	control := s.c.control
+	if s.over != nil || s.peerDone || s.deaf {
+		return control
 	}
 	if s.taken += n; s.taken >= streamWindow/4 {
 		s.left += int64(s.taken)
-		s.c.queue(appendWord(s.c.control, frameWindow, s.id, uint32(s.taken)))
+		control = appendWord(control, frameWindow, s.id, uint32(s.taken))
 		s.taken = 0
 	}
+	return control
 }
 
 // readMessages takes up to n bytes of messages from the connection, and returns how many it has left. The error is the connection's.
 func (s *Stream) readMessages(n int) (left int, err error) {
-	if s.c.client && !s.answered {
-		s.cancel(codeProtocol, status.Error(codes.Internal, "rpc: a message before the header of the response"))
+	switch {
+	case s.deaf:
+		return n, nil
+	case s.c.client && !s.answered:
+		s.fail(status.Error(codes.Internal, "rpc: a message before the header of the response"))
 		return n, nil
 	}
 	for n > 0 {
@@ -205,7 +238,7 @@ func (s *Stream) readMessages(n int) (left int, err error) {
 				break
 			}
 			if err := s.checkPrefix(); err != nil {
-				s.cancel(codeCancel, err)
+				s.fail(err)
 				return n, nil
 			}
 		}
@@ -216,6 +249,19 @@ func (s *Stream) readMessages(n int) (left int, err error) {
 	return 0, nil
 }
 
+// fail ends what comes in, for err. A server's handler then says so to the peer.
+func (s *Stream) fail(err error) {
+	if s.c.client {
+		s.cancel(codeCancel, err)
+		return
+	}
+	s.c.mu.Lock()
+	s.deaf = true
+	s.c.mu.Unlock()
+	s.msg = nil
+	s.end(err)
+}
+
 // size is the size of the message that arrives, by its prefix.
 func (s *Stream) size() int { return int(binary.BigEndian.Uint32(s.prefix[1:])) }
 
@@ -224,7 +270,7 @@ func (s *Stream) checkPrefix() error {
 	case s.prefix[0] != 0:
 		return status.Error(codes.Internal, "rpc: a compressed message, which was not offered")
 	case s.size() > s.limit:
-		return status.Errorf(codes.ResourceExhausted, "rpc: a message of %d bytes; %d is the limit", s.size(), s.limit)
+		return status.Errorf(codes.ResourceExhausted, "rpc: a message of %d bytes received; %d is the limit", s.size(), s.limit)
 	}
 	return nil
 }
@@ -272,7 +318,7 @@ func (s *Stream) peerEnded() {
 	s.peerDone = true
 	s.c.mu.Unlock()
 	if s.prefixed > 0 {
-		s.cancel(codeProtocol, status.Error(codes.Internal, "rpc: the request ended within a message"))
+		s.fail(status.Error(codes.Internal, "rpc: the request ended within a message"))
 		return
 	}
 	s.end(io.EOF)
@@ -283,6 +329,8 @@ func (s *Stream) readFields(h head, f fields) error {
 	switch last := h.has(flagEndStream); {
 	case !s.c.client && !last:
 		return broke(codeProtocol, "a second header on stream %d", h.stream)
+	case !s.c.client && s.peerEndedBefore():
+		return broke(codeProtocol, "a header on stream %d after its end", h.stream)
 	case !s.c.client:
 		s.peerEnded()
 	case last:
@@ -299,7 +347,14 @@ func (s *Stream) readFields(h head, f fields) error {
 	return nil
 }
 
-// finish is the end of a response.
+// peerEndedBefore reports whether the peer has said already that it sends no more.
+func (s *Stream) peerEndedBefore() bool {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	return s.peerDone
+}
+
+// finish is the end of a response. The peer is told if the request has not ended: else the stream would be open on its side.
 func (s *Stream) finish(err error) {
 	switch {
 	case err == nil && s.prefixed > 0:
@@ -307,7 +362,14 @@ func (s *Stream) finish(err error) {
 	case err == nil:
 		err = io.EOF
 	}
-	s.drop(err)
+	s.c.mu.Lock()
+	done := s.selfDone
+	s.c.mu.Unlock()
+	if done {
+		s.drop(err)
+		return
+	}
+	s.cancel(codeNone, err)
 }
 
 // afterwards makes f run once the call is over, which it may be already.

@@ -1,0 +1,42 @@
+//go:build unix
+
+package rpc
+
+import (
+	"errors"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// TryWrite writes what nc has room for without waiting: as nc itself does it, or by its descriptor, else nothing.
+func TryWrite(nc net.Conn, b []byte) (int, error) {
+	if t, ok := nc.(TryWriter); ok {
+		return t.TryWrite(b)
+	}
+	s, ok := nc.(syscall.Conn)
+	if !ok {
+		return 0, nil
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var n int
+	var failed error
+	err = raw.Write(func(fd uintptr) bool {
+		n, failed = unix.Write(int(fd), b)
+		return true // also if there is no room
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case failed == nil:
+		return n, nil
+	case errors.Is(failed, unix.EAGAIN), errors.Is(failed, unix.EINTR):
+		return 0, nil
+	}
+	return 0, os.NewSyscallError("write", failed)
+}
