@@ -348,7 +348,7 @@ func inputRequests(qs []*question) json.RawMessage {
 	for _, q := range qs {
 		out.Set(q.key, rawjson.Object{{"method", rawjson.Quote(q.kind.method())}, {"params", q.params(q.remark)}}.Raw())
 	}
-	return out.Raw()
+	return rawjson.Compact(out.Raw()) // what a plugin asks may have line breaks
 }
 
 // inputRequired is the result that asks a modern client for something.

@@ -29,6 +29,8 @@ func servePlugin(kind string) {
 	switch kind {
 	case "odd":
 		pluginsdk.Serve(oddTools()...)
+	case "forging":
+		pluginsdk.Serve(forgingTools()...)
 	case "growing":
 		pluginsdk.ServeFunc(func(_ context.Context, r *pluginsdk.Registry) error {
 			r.Dynamic()
