@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -136,6 +137,66 @@ func TestR24_AClientThatDoesNotReadKeepsNoMoreThanItsCalls(t *testing.T) {
 		t.Error("it does not end")
 	}
 	out.Close()
+}
+
+func TestR24_AnswersThatNobodyReadsAreBounded(t *testing.T) {
+	s := newServer(t, Config{})
+	serverIn, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, serverOut := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- s.ServeStdio(context.Background(), serverIn, serverOut) }() // ends with in
+	fmt.Fprintln(in, initialize)
+	if _, err := bufio.NewReaderSize(out, 64<<10).ReadBytes('\n'); err != nil {
+		t.Fatal(err)
+	}
+	before := runtime.NumGoroutine()
+	for i := range 4 * maxOpen {
+		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"nope"}}`+"\n", i)
+		if i%100 == 0 {
+			time.Sleep(5 * time.Millisecond) // calls end meanwhile, not a signal
+		}
+	}
+	if n := runtime.NumGoroutine() - before; n > 3*maxOpen {
+		t.Errorf("%d goroutines hold what nobody reads", n)
+	}
+	in.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	out.Close()
+}
+
+func TestR29_WhoReadsSlowlyGetsTheLastAnswers(t *testing.T) {
+	s := newServer(t, Config{})
+	serverIn, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, serverOut := io.Pipe()
+	go func() { // ends with in
+		defer serverOut.Close()
+		if err := s.ServeStdio(context.Background(), serverIn, serverOut); err != nil {
+			t.Error(err)
+		}
+	}()
+	fmt.Fprintln(in, initialize)
+	r := bufio.NewReader(out)
+	if _, err := r.ReadBytes('\n'); err != nil {
+		t.Fatal(err)
+	}
+	const calls = 200 // more than are queued
+	for i := range calls {
+		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"nope","arguments":{"text":"%s"}}}`+"\n", i, strings.Repeat("x", 500))
+	}
+	in.Close()
+	time.Sleep(lastCalls / 5) // it has all, and room for not all of the answers
+	rest, err := io.ReadAll(r)
+	if n := bytes.Count(rest, []byte("\n")); err != nil || n != calls {
+		t.Errorf("%d answers to %d calls: %v", n, calls, err)
+	}
 }
 
 func TestR24_OneCallTooManyIsAnsweredWithAnError(t *testing.T) {

@@ -42,6 +42,7 @@ type pipe struct {
 	seq   int64
 	calls map[int64]*pipeCall
 	byID  map[string]int64 // the client's id, as it is written
+	late  int              // answers that wait for room in outgoing
 	plain bool             // the version that was agreed on has no batches
 	clogs bool             // the client does not read
 	err   error            // of out
@@ -49,7 +50,7 @@ type pipe struct {
 }
 
 // maxOpen is how many calls of a connection may be unanswered: to one more, the answer is an error. So what a client that does not read
-// keeps here has an end.
+// keeps here has an end: over stdio, as many answers again may wait to be written.
 const maxOpen = 256
 
 // clogTime is how long an error waits for a client that does not read. Then it and those after it are dropped until the client reads
@@ -262,7 +263,7 @@ func (p *pipe) make(ctx context.Context, n int64, call func(context.Context) (js
 	_ = p.send(p.life, c, data) // a pipe that is closed has nobody to be told
 }
 
-// take removes a call.
+// take removes a call, which settled has to follow when its answer is queued.
 func (p *pipe) take(n int64) *pipeCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -270,14 +271,16 @@ func (p *pipe) take(n int64) *pipeCall {
 	if c != nil {
 		delete(p.calls, n)
 		delete(p.byID, string(c.id))
+		p.late++
 	}
 	return c
 }
 
-// settled tells that a call less runs.
+// settled tells that there is a call less.
 func (p *pipe) settled() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.late--
 	if p.idleLocked() {
 		select {
 		case p.idle <- struct{}{}:
@@ -286,8 +289,11 @@ func (p *pipe) settled() {
 	}
 }
 
-// idleLocked reports whether nothing runs that will be answered by itself.
+// idleLocked reports whether nothing runs that will be answered by itself, and no answer waits.
 func (p *pipe) idleLocked() bool {
+	if p.late > 0 {
+		return false
+	}
 	for _, c := range p.calls {
 		if c.method != "subscriptions/listen" {
 			return false

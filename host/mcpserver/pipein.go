@@ -145,7 +145,7 @@ func (p *pipe) decode(m message, group *batch) (jsonrpc.Message, *rpcError) {
 	if m.id == nil {
 		return req, nil
 	}
-	if len(p.calls) >= maxOpen {
+	if len(p.calls) >= maxOpen || len(p.calls)+p.late >= 2*maxOpen {
 		return nil, &rpcError{code: codeInternal, message: fmt.Sprintf("busy: %d calls are not answered yet: read the answers, or wait for them", maxOpen)}
 	}
 	if _, taken := p.byID[string(m.id)]; taken {
