@@ -30,6 +30,7 @@ func discover(known *state.Index, dirs []string) ([]Plugin, error) {
 		found []Plugin
 		errs  []error
 		seen  = map[string]bool{}
+		walk  placeWalk
 	)
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
@@ -46,7 +47,7 @@ func discover(known *state.Index, dirs []string) ([]Plugin, error) {
 			name := PluginName(path)
 			err := rootErr
 			if err == nil {
-				err = checkBinary(known, root, path)
+				err = checkBinary(known, &walk, root, path)
 			}
 			if err != nil {
 				errs = append(errs, &SkipError{Path: path, Err: err})
@@ -87,7 +88,7 @@ func PluginName(path string) string {
 }
 
 // checkBinary says why path, in a directory whose real path is root, is no plugin.
-func checkBinary(known *state.Index, root, path string) error {
+func checkBinary(known *state.Index, walk *placeWalk, root, path string) error {
 	if name := PluginName(path); !toolID.MatchString(name) { // it becomes part of messages, tool names and rules (T18)
 		return fmt.Errorf("the plugin's name %q: use 1 to 64 letters, digits, _ and -", name)
 	}
@@ -104,7 +105,7 @@ func checkBinary(known *state.Index, root, path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s, not a regular file", kindOf(info.Mode()))
 	}
-	if err := CheckPlace(path); err != nil {
+	if err := walk.check(path); err != nil {
 		return err
 	}
 	if ran(known, path, info) {
@@ -130,6 +131,9 @@ func follow(root, path string) (target string, info os.FileInfo, err error) {
 
 // ran reports whether the very file ran as a plugin before, and may be executed. Nothing of it need be read then.
 func ran(known *state.Index, path string, info os.FileInfo) bool {
+	if abs, err := filepath.Abs(path); err == nil { // as it was started
+		path = abs
+	}
 	id, _ := state.Identify(info)
 	f, ok := known.File(path)
 	return ok && f.Is(id) && f.Refused == "" && info.Mode()&0o111 != 0

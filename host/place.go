@@ -46,11 +46,18 @@ func octal(m os.FileMode) string {
 // is neither root nor this user. The error is a *PlaceError, or that of a path that is not there. It costs an lstat a
 // component. Access control lists are not looked at. On Windows it is nil.
 func CheckPlace(path string) error {
+	return new(placeWalk).check(path)
+}
+
+// placeWalk checks places as CheckPlace does, one after the other: directories that several have in common are looked at once.
+type placeWalk struct{ fine map[string]bool }
+
+func (w *placeWalk) check(path string) error {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	return walkPlace(abs)
+	return w.walk(abs)
 }
 
 // checkPlaces checks the places of a plugin's file and of the programs that it starts.

@@ -15,8 +15,11 @@ import (
 // maxPlaceLinks is how many links a path may have, as in the system.
 const maxPlaceLinks = 40
 
-// walkPlace resolves an absolute path as the system does and judges everything that it meets.
-func walkPlace(abs string) error {
+// walk resolves an absolute path as the system does and judges everything that it meets.
+func (w *placeWalk) walk(abs string) error {
+	if w.fine == nil {
+		w.fine = map[string]bool{}
+	}
 	root, err := os.Lstat("/")
 	if err != nil {
 		return err
@@ -36,7 +39,11 @@ func walkPlace(abs string) error {
 			at = filepath.Dir(at) // at has no links
 			continue
 		}
-		next := filepath.Join(at, name)
+		next := filepath.Join(at, name) // without links, but for its last part
+		if w.fine[next] {
+			at = next
+			continue
+		}
 		info, err := os.Lstat(next)
 		if err != nil {
 			return err
@@ -45,6 +52,7 @@ func walkPlace(abs string) error {
 			return err
 		}
 		if info.Mode()&os.ModeSymlink == 0 {
+			w.fine[next] = info.IsDir()
 			at = next
 			continue
 		}
