@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/toolhost/toolhost/internal/workers"
 	"github.com/toolhost/toolhost/proto/session"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 	"github.com/toolhost/toolhost/proto/wire"
@@ -117,7 +118,7 @@ func (s *server) Session(stream grpc.BidiStreamingServer[pb.SessionRequest, pb.S
 	case <-s.ctx.Done():
 		return status.Error(codes.Unavailable, errStopping.Error())
 	}
-	c := &connection{server: s, ready: make(chan struct{})}
+	c := &connection{server: s, ready: make(chan struct{}), workers: workers.Pool[*Call]{Do: (*Call).run, Keep: keepWorkers}}
 	c.sess = session.New(session.ServerStream(stream), session.Config{
 		Side: session.Plugin, OnHello: c.hello, OnOpen: c.openCall,
 	})
@@ -127,7 +128,7 @@ func (s *server) Session(stream grpc.BidiStreamingServer[pb.SessionRequest, pb.S
 	s.track(c.sess, true)
 	defer s.track(c.sess, false)
 	defer c.detach()
-	defer c.workers.close()
+	defer c.workers.Close()
 	<-c.sess.Done()
 	s.joins.Add(1)
 	// Ends when the stream has ended, which the return of this handler makes it do; joins waits for it.
@@ -163,13 +164,16 @@ func (s *server) live() []*session.Session {
 	return slices.Collect(maps.Keys(s.sessions))
 }
 
+// keepWorkers is how many goroutines wait for calls at most.
+const keepWorkers = 64
+
 // connection is one session and what it serves.
 type connection struct {
 	server *server
 	sess   *session.Session
 	ready  chan struct{} // closed when sess is set
 
-	workers workers
+	workers workers.Pool[*Call]
 
 	reg *Registry // set by hello, before any call is opened; nil if it was refused
 }
@@ -207,5 +211,5 @@ func (c *connection) openCall(w *session.Call, open *pb.Open) {
 		w.EndContext(errStopping)
 	}
 	c.server.work.add()
-	c.workers.run(call)
+	c.workers.Run(call)
 }

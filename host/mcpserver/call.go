@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
 	"github.com/toolhost/toolhost/internal/rawjson"
+	"github.com/toolhost/toolhost/internal/workers"
 )
 
 // The JSON-RPC errors of a tools/call.
@@ -38,11 +39,11 @@ type calls struct {
 	closed bool
 	work   sync.WaitGroup // the flights
 
-	workers *workers
+	workers *workers.Pool[func()]
 }
 
 // newCalls returns the pipeline of a server with this configuration, its defaults filled in. Whoever owns the workers closes them after it.
-func newCalls(cfg Config, known func(host.Caller) *listing, workers *workers) (*calls, error) {
+func newCalls(cfg Config, known func(host.Caller) *listing, workers *workers.Pool[func()]) (*calls, error) {
 	s, err := newSealer(cfg.StateKey)
 	if err != nil {
 		return nil, fmt.Errorf("mcpserver: Config.StateKey: %w", err)
@@ -141,7 +142,7 @@ func (c *calls) run(ctx context.Context, f *flight, r request, call host.Call) (
 		return project.Error(f.tool.Tool, &host.Error{Op: "call", Tool: call.Tool, Code: host.Closed, Err: errServerClosed}), nil
 	}
 	if !here {
-		c.workers.run(work) // ends with the call
+		c.workers.Run(work) // ends with the call
 		return c.stay(ctx, f, r, p)
 	}
 	if work(); ctx.Err() != nil {

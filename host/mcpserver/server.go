@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/host"
 	"github.com/toolhost/toolhost/internal/rawjson"
+	"github.com/toolhost/toolhost/internal/workers"
 )
 
 // Config says what a Server serves and to whom. The zero value works but for Host.
@@ -82,6 +83,9 @@ const (
 	channelHTTP  = "http"
 )
 
+// keepWorkers is how many goroutines wait for work at most.
+const keepWorkers = 128
+
 // Server serves the tools of a host to MCP clients. Its methods may be called concurrently.
 type Server struct {
 	cfg  Config
@@ -102,7 +106,7 @@ type Server struct {
 	end  context.CancelFunc
 	work sync.WaitGroup // every goroutine of the server but the workers
 
-	workers workers
+	workers workers.Pool[func()]
 }
 
 // New makes a server. The error says what of the configuration cannot work.
@@ -110,7 +114,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Host == nil {
 		return nil, errors.New("mcpserver: Config.Host is nil: give the host whose tools are served")
 	}
-	s := &Server{cfg: cfg.withDefaults(), host: cfg.Host}
+	s := &Server{cfg: cfg.withDefaults(), host: cfg.Host, workers: workers.Pool[func()]{Do: func(f func()) { f() }, Keep: keepWorkers}}
 	s.log = s.cfg.Logger
 	var err error
 	if s.calls, err = newCalls(s.cfg, s.known, &s.workers); err != nil {
@@ -137,7 +141,7 @@ func (s *Server) Close() error {
 	}
 	s.calls.close()
 	s.work.Wait()
-	s.workers.close()
+	s.workers.Close()
 	return nil
 }
 

@@ -50,7 +50,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		<-written
 		return fmt.Errorf("mcp stdio: %w", err)
 	}
-	p.run = s.workers.run
+	p.run = s.workers.Run
 	p.direct = func(params json.RawMessage) func(context.Context) (json.RawMessage, *rpcError) {
 		c, ok := s.direct(params, ss)
 		if !ok {
