@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	streamWindow = 1 << 20         // what a peer may send on a stream before it is taken
-	connWindow   = 4 << 20         // the same on all of them
-	frameLimit   = 256 << 10       // bytes of a frame's payload that are taken
-	inBuffer     = 32 << 10        // bytes read ahead
-	patience     = 2 * time.Minute // for a client's first words
-	keptBuffer   = 256 << 10       // the largest buffer that is kept between messages
-	maxQueued    = 64 << 10        // bytes of control frames that wait: a peer that asks for more does not read
-	maxStreams   = 100             // that a client may have open
-	maxRunning   = 200             // handlers that run, those of calls that are over included
+	streamWindow = 1 << 20                // what a peer may send on a stream before it is taken
+	connWindow   = 4 << 20                // the same on all of them
+	frameLimit   = 256 << 10              // bytes of a frame's payload that are taken
+	inBuffer     = 32 << 10               // bytes read ahead
+	patience     = 2 * time.Minute        // for a client's first words
+	farewell     = 100 * time.Millisecond // for a peer to hear why the connection ends
+	keptBuffer   = 256 << 10              // the largest buffer that is kept between messages
+	maxQueued    = 64 << 10               // bytes of control frames that wait: a peer that asks for more does not read
+	maxStreams   = 100                    // that a client may have open
+	maxRunning   = 200                    // handlers that run, those of calls that are over included
 )
 
 // A TryWriter is a connection that can write without waiting. TryWrite writes what there is room for, which may be
@@ -255,6 +256,9 @@ func (c *conn) readData(h head) error {
 	size := h.size
 	pad := 0
 	if h.has(flagPadded) {
+		if size == 0 {
+			return broke(codeFrameSize, "a padded frame without the length of its padding")
+		}
 		b, err := c.in.ReadByte()
 		if err != nil {
 			return err

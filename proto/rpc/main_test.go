@@ -203,3 +203,12 @@ func wantCode(t testing.TB, err error, code codes.Code, texts ...string) {
 		}
 	}
 }
+
+// stubborn is a handler that returns when hold is closed, whatever becomes of its call.
+func stubborn(began chan<- struct{}, hold <-chan struct{}) grpc.StreamHandler {
+	return func(any, grpc.ServerStream) error {
+		began <- struct{}{}
+		<-hold
+		return nil
+	}
+}

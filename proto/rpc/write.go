@@ -3,6 +3,7 @@ package rpc
 import (
 	"encoding/binary"
 	"io"
+	"time"
 )
 
 // One at a time writes: whoever has made busy true. It never waits in doing so, but leaves what finds no room to the flusher: so the
@@ -109,21 +110,32 @@ func (c *conn) drain() {
 	for c.running > 0 {
 		c.room.Wait()
 	}
-	for c.err == nil && c.werr == nil && (c.busy || len(c.rest)+len(c.control) > 0) {
+	for !c.drained() {
 		c.room.Wait()
 	}
 }
 
-// sayGoodbye tells the peer why the connection ends, if there is room to. Nothing is written after it.
+// drained reports whether all is written, or will never be. It is called with c.mu held.
+func (c *conn) drained() bool {
+	return c.err != nil || c.werr != nil || !c.busy && len(c.rest)+len(c.control) == 0
+}
+
+// sayGoodbye tells the peer why the connection ends, if it reads.
 func (c *conn) sayGoodbye(b *breach) {
 	c.mu.Lock()
-	if c.err != nil || c.werr != nil || c.busy || len(c.rest) > 0 {
-		c.mu.Unlock()
-		return
+	defer c.mu.Unlock()
+	c.queue(appendGoAway(c.control, c.lastID, b.code, b.text))
+	over := false
+	late := time.AfterFunc(farewell, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		over = true
+		c.room.Broadcast()
+	})
+	defer late.Stop()
+	for !over && !c.drained() {
+		c.room.Wait()
 	}
-	frame := appendGoAway(c.take(), c.lastID, b.code, b.text)
-	c.mu.Unlock()
-	_, _ = TryWrite(c.nc, frame) // the connection is over anyway
 }
 
 func appendGoAway(b []byte, last, code uint32, text string) []byte {
