@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -168,6 +172,26 @@ func forgingTools() []pluginsdk.Definition {
 			a, err := c.Sample(ctx, json.RawMessage(`{"messages":[`+line+`],"maxTokens":1}`))
 			return answerText(a), err
 		}),
+		// late says on a socket that it runs, and what came of its question, which it asks when there is a file.
+		tool("late", func(ctx context.Context, c *pluginsdk.Call, in struct {
+			Socket string `json:"socket"`
+			File   string `json:"file"`
+		}) (string, error) {
+			w, err := net.Dial("unix", in.Socket)
+			if err != nil {
+				return "", err
+			}
+			defer w.Close()
+			fmt.Fprintln(w, "running")
+			for _, err := os.Stat(in.File); err != nil; _, err = os.Stat(in.File) {
+				if !pause(ctx, time.Millisecond) {
+					return "", ctx.Err()
+				}
+			}
+			a, err := c.Elicit(ctx, pluginsdk.Question{Schema: json.RawMessage(nameSchema)})
+			fmt.Fprintln(w, a.Action, err)
+			return answerText(a), err
+		}),
 		tool("choose", func(ctx context.Context, c *pluginsdk.Call, _ none) (string, error) {
 			a, err := c.Elicit(ctx, pluginsdk.Question{Schema: json.RawMessage(`{"type":"object","properties":{"a":{"enum":["x",` + "\n" + `"y"]}}}`)})
 			return answerText(a), err
@@ -189,5 +213,74 @@ func TestR24_APluginsQuestionIsNoLineOfItsOwn(t *testing.T) {
 		if status != http.StatusOK || len(all) != 1 || dig(all[0], "result", "resultType") != "input_required" {
 			t.Errorf("HTTP, %s: %d %v", name, status, all)
 		}
+	}
+}
+
+// uses is how many requests use the sessions.
+func uses(s *Server) func() int {
+	return func() (n int) {
+		s.sessions.mu.Lock()
+		defer s.sessions.mu.Unlock()
+		for _, x := range s.sessions.byID {
+			x.mu.Lock()
+			n += x.refs
+			x.mu.Unlock()
+		}
+		return n
+	}
+}
+
+func TestR35_AClientThatHasGoneIsNotAsked(t *testing.T) {
+	sig := listenSignals(t)
+	s := newServer(t, Config{Host: newHost(t, host.Config{}, "forging")})
+	c := startHTTP(t, s)
+	c.shake()
+	file := filepath.Join(filepath.Dir(sig.path), "go")
+	leave := abandon(c, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"late","arguments":{"socket":%q,"file":%q}}}`, sig.path, file))
+	sig.await(t, "running")
+	leave()
+	settles(t, "requests", 0, uses(s))
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sig.await(t, "decline <nil>")
+}
+
+func TestR40_ASessionWhoseClientHasGoneEndsWithItsCall(t *testing.T) {
+	sig := listenSignals(t)
+	s := newServer(t, Config{SessionIdle: 200 * time.Millisecond})
+	c := startHTTP(t, s)
+	c.shake()
+	leave := abandon(c, sig.call("1"))
+	sig.await(t, "running")
+	leave()
+	sig.await(t, "cancelled")
+	settles(t, "sessions", 0, func() int {
+		s.sessions.mu.Lock()
+		defer s.sessions.mu.Unlock()
+		return len(s.sessions.byID)
+	})
+}
+
+// abandon posts a message, and returns how the client goes away.
+func abandon(c *httpClient, body string) (leave func()) {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	left := make(chan struct{})
+	go func() { // ends with leave
+		defer close(left)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, strings.NewReader(body))
+		if err != nil {
+			c.t.Error(err)
+			return
+		}
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, sessionHeader: {c.session}}
+		if resp, err := c.client.Do(req); err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body) // until it leaves
+			resp.Body.Close()
+		}
+	}()
+	return func() {
+		cancel()
+		<-left
 	}
 }

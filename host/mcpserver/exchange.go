@@ -20,10 +20,14 @@ type exchange struct {
 	mu     sync.Mutex
 	events bool // the response is a stream of events
 	over   bool
+	gone   bool // the client has
 }
 
-// errOver is the error of what is said after the answer.
-var errOver = errors.New("the call was answered")
+// Errors of what is said after the answer, or to nobody.
+var (
+	errOver = errors.New("the call was answered")
+	errGone = errors.New("the client has gone")
+)
 
 // send sends a notification or a request that belongs to the call.
 func (e *exchange) send(msg *jsonrpc.Request) error {
@@ -33,10 +37,20 @@ func (e *exchange) send(msg *jsonrpc.Request) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.over {
+	switch {
+	case e.over:
 		return errOver
+	case e.gone:
+		return errGone
 	}
 	return e.event(data)
+}
+
+// leave notes that the client has gone.
+func (e *exchange) leave() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.gone = true
 }
 
 func (e *exchange) event(data []byte) error {
@@ -78,9 +92,8 @@ func (e *exchange) end(status int, answer []byte) {
 }
 
 // callDirectly makes a tools/call without the SDK, and answers it. It ends with ctx.
-func (s *Server) callDirectly(ctx context.Context, w *stream, l *link, ss *mcp.ServerSession, m message, c callParams) {
-	e := &exchange{w: w}
-	defer w.beat(s.cfg.KeepAlive)()
+func (s *Server) callDirectly(ctx context.Context, e *exchange, l *link, ss *mcp.ServerSession, m message, c callParams) {
+	defer e.w.beat(s.cfg.KeepAlive)()
 	r, fault := newRequest(l, ss, c, e.send)
 	var answer []byte
 	if fault == nil {
@@ -137,6 +150,16 @@ func (s *Server) callOverSession(w *stream, r *http.Request, x *session, msgs []
 		return true
 	}
 	defer x.link.done(ids[0])
-	s.callDirectly(ctx, w, x.link, x.sdk, m, c)
+	e := &exchange{w: w}
+	stay := context.AfterFunc(r.Context(), func() { // whether it comes back is seen by the session's idle time (R40)
+		e.leave()
+		x.release()
+	})
+	defer func() {
+		if !stay() {
+			x.use() // it is released again
+		}
+	}()
+	s.callDirectly(ctx, e, x.link, x.sdk, m, c)
 	return true
 }

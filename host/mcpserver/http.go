@@ -307,7 +307,7 @@ func (s *Server) postModern(w *stream, r *http.Request, caller host.Caller, msgs
 			ctx, cancel := context.WithCancel(r.Context()) // R35
 			defer cancel()
 			defer context.AfterFunc(s.life, cancel)()
-			s.callDirectly(ctx, w, &link{caller: caller}, nil, m, c)
+			s.callDirectly(ctx, &exchange{w: w}, &link{caller: caller}, nil, m, c)
 			return
 		}
 		if body := withoutAnswers(m); body != nil {

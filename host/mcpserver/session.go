@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -74,7 +75,11 @@ func (s *Server) openSession(ctx context.Context, caller host.Caller) (*session,
 	})
 	if x.idle > 0 {
 		x.mu.Lock()
-		x.timer = time.AfterFunc(x.idle, func() { s.endSession(x) })
+		x.timer = time.AfterFunc(x.idle, func() {
+			if x.abandoned() {
+				s.endSession(x)
+			}
+		})
 		x.timer.Stop() // the request that opens it goes on
 		x.mu.Unlock()
 	}
@@ -93,22 +98,44 @@ func (s *Server) endSession(x *session) {
 	x.link.hangup()
 }
 
-// findSession returns the session with an id, if it is the caller's: that of another one is unknown (T34). Its idle time stands still until
-// release.
+// abandoned ends the use of a session, if no request uses it.
+func (x *session) abandoned() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.refs == 0 {
+		x.link.end()
+	}
+	return x.refs == 0
+}
+
+// findSession returns the session with an id, if it is the caller's: that of another one, or of one who is now in other groups, is
+// unknown (T34). Its idle time stands still until release.
 func (s *Server) findSession(id string, caller host.Caller) *session {
 	s.sessions.mu.Lock()
 	x := s.sessions.byID[id]
 	s.sessions.mu.Unlock()
-	if x == nil || x.link.caller.Subject != caller.Subject || x.link.caller.Tenant != caller.Tenant {
+	if x == nil || x.link.caller.Subject != caller.Subject || x.link.caller.Tenant != caller.Tenant || !sameGroups(x.link.caller.Groups, caller.Groups) {
 		return nil
 	}
+	if x.use(); x.link.life.Err() != nil { // it ends just now
+		return nil
+	}
+	return x
+}
+
+// sameGroups reports whether two lists hold the same, in whatever order.
+func sameGroups(a, b []string) bool {
+	return slices.Equal(a, b) || slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// use is the use of a session by one request, during which its idle time stands still.
+func (x *session) use() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.refs++
 	if x.timer != nil {
 		x.timer.Stop()
 	}
-	return x
 }
 
 // release ends the use of a session by one request.

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -52,6 +53,32 @@ func TestT34_ASessionIsItsSubjectsOnly(t *testing.T) {
 	}
 	if status, _ := c.post(ping); status != 200 {
 		t.Errorf("by its own: %d", status)
+	}
+}
+
+func TestT34_ASessionIsNotThatOfWhoIsInOtherGroups(t *testing.T) {
+	c := startHTTP(t, newServer(t, Config{Verify: func(_ context.Context, groups string) (host.Caller, error) {
+		return host.Caller{Subject: "ada", Groups: strings.Split(groups, ",")}, nil
+	}}))
+	c.header.Set("Authorization", "Bearer admin,dev")
+	c.shake()
+	for groups, want := range map[string]int{"dev": http.StatusNotFound, "admin,dev,ops": http.StatusNotFound, "dev,admin": http.StatusOK} {
+		if status, _ := c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}`, "Authorization", "Bearer "+groups); status != want {
+			t.Errorf("%s: %d, want %d", groups, status, want)
+		}
+	}
+}
+
+func TestR40_ASessionThatIsUsedAgainDoesNotEnd(t *testing.T) {
+	s := newServer(t, Config{})
+	c := startHTTP(t, s)
+	c.shake()
+	x := s.findSession(c.session, host.Caller{})
+	if x == nil || x.abandoned() || x.link.life.Err() != nil { // its time was over when the request came
+		t.Fatal("it ends")
+	}
+	if x.release(); !x.abandoned() || s.findSession(c.session, host.Caller{}) != nil {
+		t.Error("it is found though it ends")
 	}
 }
 
