@@ -169,6 +169,30 @@ func TestR24_AnswersThatNobodyReadsAreBounded(t *testing.T) {
 	out.Close()
 }
 
+func TestR29_BatchesThatNobodyReadsTheAnswersToDoNotHideTheEnd(t *testing.T) {
+	s := newServer(t, Config{})
+	serverIn, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, serverOut := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- s.ServeStdio(context.Background(), serverIn, serverOut) }() // ends with in
+	for range 2 * outQueue {
+		fmt.Fprintln(in, `[{"jsonrpc":"2.0","id":1,"method":7}]`)
+	}
+	in.Close()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Error("it does not end")
+	}
+	out.Close()
+}
+
 func TestR29_WhoReadsSlowlyGetsTheLastAnswers(t *testing.T) {
 	s := newServer(t, Config{})
 	serverIn, in, err := os.Pipe()

@@ -26,7 +26,7 @@ func (p *pipe) readLines() {
 				id = nil
 			}
 			p.refuse(id, &rpcError{code: codeInvalidRequest, message: fmt.Sprintf(
-				"invalid request: the message has %d bytes, and more than %d are not taken: send less, or give a path", long.Size, p.limit)})
+				"invalid request: the message has %d bytes, and more than %d are not taken: send less, or give a path", long.Size, p.limit)}, nil)
 			continue
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
@@ -60,8 +60,8 @@ func (p *pipe) awaitCalls() {
 	}
 }
 
-// refuse answers what is no request.
-func (p *pipe) refuse(id json.RawMessage, e *rpcError) {
+// refuse answers what is no request, in its batch if it came in one.
+func (p *pipe) refuse(id json.RawMessage, e *rpcError, group *batch) {
 	p.mu.Lock()
 	wait := clogTime
 	if p.clogs {
@@ -70,7 +70,7 @@ func (p *pipe) refuse(id json.RawMessage, e *rpcError) {
 	p.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	if p.queue(ctx, answerError(id, e)) != nil { // of a pipe that is closed, nobody is to be told
+	if p.send(ctx, &pipeCall{group: group}, answerError(id, e)) != nil { // of a pipe that is closed, nobody is to be told
 		p.mu.Lock()
 		p.clogs = true
 		p.mu.Unlock()
@@ -87,7 +87,7 @@ func (p *pipe) accept(line []byte) {
 		fault = &rpcError{code: codeInvalidRequest, message: "invalid request: the protocol version that was agreed on has no batches: send one message a line"}
 	}
 	if fault != nil {
-		p.refuse(nil, fault)
+		p.refuse(nil, fault, nil)
 		return
 	}
 	var group *batch
@@ -111,10 +111,8 @@ func (p *pipe) acceptOne(m message, group *batch) {
 		msg, fault = p.decode(m, group)
 	}
 	switch {
-	case fault != nil && group != nil && (m.fault != nil || m.isCall()):
-		_ = p.collect(context.Background(), group, answerError(m.id, fault)) // as in refuse
 	case fault != nil && (m.fault != nil || m.isCall()):
-		p.refuse(m.id, fault)
+		p.refuse(m.id, fault, group)
 	case fault == nil && msg != nil:
 		select {
 		case p.incoming <- msg:
