@@ -122,6 +122,10 @@ func TestClient_Answers(t *testing.T) {
 			if err := st.SendMsg(&m); err != io.EOF && !strings.Contains(tt.name, "H6") {
 				t.Errorf("to a call that is over: %v", err)
 			}
+			if strings.HasPrefix(tt.name, "a goodbye") {
+				await(t, c.Done(), "end of the connection")
+				return
+			}
 			p.ping()
 			// Late frames for a stream that is over are counted and passed over.
 			p.data(1, false, make([]byte, 70_000))
@@ -336,4 +340,32 @@ func TestClient_AWordOfFarewell(t *testing.T) {
 	_ = p.nc.Close()
 	wantCode(t, await(t, k.unary, "end of the call"), codes.Unavailable, "HTTP/2 error 11", "too many pings")
 	wantCode(t, k.drain(), codes.Unavailable)
+}
+
+// TestClient_LeavesAfterAGoodbye: a client without calls ends the connection to a peer that takes no more, which waits for that.
+func TestClient_LeavesAfterAGoodbye(t *testing.T) {
+	t.Run("calls", func(t *testing.T) {
+		a, b := join(t)
+		k, p := startCalls(t, a, b, true)
+		p.frame(http2.FrameGoAway, 0, 0, append(word(3), word(0)...))
+		p.headers(1, true, "grpc-status", "10")
+		wantCode(t, k.drain(), codes.Aborted)
+		select {
+		case <-k.c.Done():
+			t.Error("the connection ended before its last call")
+		default:
+		}
+		p.headers(3, true, "grpc-status", "10")
+		wantCode(t, await(t, k.unary, "end of the call"), codes.Aborted)
+		await(t, k.c.Done(), "end of the connection")
+	})
+	t.Run("none", func(t *testing.T) {
+		a, b := join(t)
+		p := newRaw(t, b, false, true)
+		c := dial(t, a)
+		p.frame(http2.FrameGoAway, 0, 0, append(word(0), word(0)...))
+		await(t, c.Done(), "end of the connection")
+		_, err := do(within(t), c, "echo", nil)
+		wantCode(t, err, codes.Unavailable, "takes no more calls")
+	})
 }

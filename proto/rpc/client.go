@@ -151,7 +151,7 @@ func (c *conn) admitted(ctx context.Context) error {
 		case c.err != nil:
 			return c.err
 		case c.goneAway || c.nextID > maxWindow:
-			return status.Error(codes.Unavailable, "the connection takes no more calls")
+			return errNoMore
 		case ctx.Err() != nil:
 			return status.FromContextError(ctx.Err()).Err()
 		case uint32(len(c.streams)) < c.most:

@@ -228,5 +228,17 @@ func (c *conn) readGoAway(h head, b []byte) error {
 			s.drop(status.Errorf(codes.Unavailable, "the peer takes no more calls (HTTP/2 error %d)", code))
 		}
 	}
+	c.mu.Lock()
+	useless := c.useless()
+	c.mu.Unlock()
+	if useless {
+		c.close(errNoMore)
+	}
 	return nil
 }
+
+// useless reports whether a client has no calls, and can make none. Then it ends the connection: grpc-go's servers wait a second for
+// that when they stop. It is called with c.mu held.
+func (c *conn) useless() bool { return c.client && c.goneAway && len(c.streams) == 0 }
+
+var errNoMore = status.Error(codes.Unavailable, "the connection takes no more calls")

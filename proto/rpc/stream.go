@@ -187,10 +187,14 @@ func (s *Stream) leave(err error) {
 		s.c.room.Broadcast()
 	}
 	err = s.over
+	useless := s.c.useless()
 	s.c.mu.Unlock()
 	s.end(err)
 	if first {
 		s.release()
+	}
+	if useless {
+		s.c.close(errNoMore)
 	}
 }
 
