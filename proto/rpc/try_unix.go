@@ -11,13 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TryWrite writes what nc has room for without waiting: as nc itself does it, or by its descriptor, else nothing.
+// TryWrite writes what nc has room for without waiting: as nc itself does it, or by the descriptor of a plain socket, else nothing.
 func TryWrite(nc net.Conn, b []byte) (int, error) {
 	if t, ok := nc.(TryWriter); ok {
 		return t.TryWrite(b)
 	}
-	s, ok := nc.(syscall.Conn)
-	if !ok {
+	var s syscall.Conn
+	switch nc := nc.(type) { // not whatever has a descriptor: that may be of a socket within, whose Write is another one
+	case *net.UnixConn:
+		s = nc
+	case *net.TCPConn:
+		s = nc
+	default:
 		return 0, nil
 	}
 	raw, err := s.SyscallConn()
