@@ -58,6 +58,7 @@ type conn struct {
 	rest     []byte    // what found no room; it goes before anything else
 	werr     error     // of a write
 	streams  map[uint32]*Stream
+	leaving  int    // streams whose receivers are told of the end
 	running  int    // handlers, which may outlive their streams
 	most     uint32 // streams that the peer takes
 	nextID   uint32 // of a client
@@ -100,8 +101,15 @@ func (c *conn) start() {
 	go c.flush() // ends with the connection; joined by wait
 }
 
-// wait returns when both have ended.
-func (c *conn) wait() { c.group.Wait() }
+// wait returns when both have ended and every receiver has had its end.
+func (c *conn) wait() {
+	c.group.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.leaving > 0 {
+		c.room.Wait()
+	}
+}
 
 // close ends the connection, for the reason err, once.
 func (c *conn) close(err error) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/codes"
@@ -196,5 +198,24 @@ func TestDial_EndsWithItsContext(t *testing.T) {
 	cancel(cause)
 	if _, err := Dial(ctx, a, limit); !errors.Is(err, cause) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestWait_IsAfterEveryEnd: who has waited for the connection hears of no end any more, whoever ended the call.
+func TestWait_IsAfterEveryEnd(t *testing.T) {
+	for range 200 {
+		a, b := join(t)
+		k, _ := startCalls(t, a, b, true)
+		st := k.st.(*ClientStream)
+		told := false
+		st.Feed(func([]byte) {}, func(error) { time.Sleep(time.Millisecond); told = true })
+		go st.Close() // ends at once
+		runtime.Gosched()
+		_ = k.c.Close()
+		k.c.Wait()
+		if !told {
+			t.Fatal("the receiver was not told")
+		}
+		<-k.unary
 	}
 }

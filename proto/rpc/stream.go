@@ -188,6 +188,7 @@ func (s *Stream) leave(err error) {
 	}
 	err = s.over
 	useless := s.c.useless()
+	s.c.leaving++
 	s.c.mu.Unlock()
 	s.end(err)
 	if first {
@@ -196,6 +197,10 @@ func (s *Stream) leave(err error) {
 	if useless {
 		s.c.close(errNoMore)
 	}
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.c.leaving--
+	s.c.room.Broadcast()
 }
 
 // took gives the peer room for n bytes more when enough has gathered, and nobody has to take messages first. It is called with c.mu held.
