@@ -284,3 +284,32 @@ func abandon(c *httpClient, body string) (leave func()) {
 		<-left
 	}
 }
+
+func TestT34_ACallPastTheSDKNeedsTokenOriginAndSession(t *testing.T) {
+	h := newHost(t, host.Config{Policy: host.Policy{Rules: []host.Rule{{Action: host.Deny, Tool: "echo", Caller: host.CallerMatch{Subject: "bob"}}}}})
+	c := startHTTP(t, newServer(t, Config{Host: h, Verify: verify}))
+	for range 3 { // the first of ada's goes through the SDK
+		for _, x := range []struct {
+			status int
+			header []string
+		}{
+			{200, []string{"Authorization", "Bearer ada-token"}},
+			{400, []string{"Authorization", "Bearer bob-token"}}, // for him there is no such tool
+			{401, []string{"Authorization", "Bearer x"}},
+			{401, nil},
+			{403, []string{"Authorization", "Bearer ada-token", "Origin", "http://evil.example"}},
+			{403, []string{"Authorization", "Bearer ada-token", "Host", "evil.example"}},
+		} {
+			if status, all := c.post(echoCall(","+modernMeta), append(modernCall("tools/call", "echo"), x.header...)...); status != x.status {
+				t.Errorf("%v: %d %v", x.header, status, all)
+			}
+		}
+	}
+	c.header.Set("Authorization", "Bearer ada-token")
+	c.shake()
+	for who, want := range map[string]int{"ada": 200, "bob": 404} {
+		if status, all := c.post(echoCall(""), "Authorization", "Bearer "+who+"-token"); status != want {
+			t.Errorf("%s, in ada's session: %d %v", who, status, all)
+		}
+	}
+}

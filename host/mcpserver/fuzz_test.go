@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/toolhost/toolhost/host"
 )
 
@@ -126,6 +128,7 @@ func FuzzR43_HTTP(f *testing.F) {
 	do := func(body []byte, header ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp", bytes.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
 		for i := 0; i+1 < len(header); i += 2 {
 			r.Header.Set(header[i], header[i+1])
 		}
@@ -158,6 +161,40 @@ func FuzzR43_HTTP(f *testing.F) {
 		s.sessions.mu.Unlock()
 		for _, x := range left {
 			s.endSession(x)
+		}
+	})
+}
+
+// FuzzDirect_AMessageIsAnsweredAsThroughTheSDK holds that what goes past the SDK is answered as what goes through it.
+func FuzzDirect_AMessageIsAnsweredAsThroughTheSDK(f *testing.F) {
+	for _, params := range ordinary {
+		f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `,` + modernMeta + `}}`))
+	}
+	for _, s := range []string{`"id":"\ud800"`, `"id":1,"id":2`, `"id":1,"ID":2`, `"id":9007199254740993`, `"\u0069d":1,"x":[]`, `"id":1,"error":{}`} {
+		f.Add([]byte(`{"jsonrpc":"2.0",` + s + `,"method":"tools/call","params":{"name":"echo","_meta":{"progressToken":1},` + modernMeta + `}}`))
+	}
+	s := fuzzServer(f)
+	h := s.Handler()
+	do := func(body []byte) (int, []map[string]any) {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/mcp", bytes.NewReader(body))
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, versionHeader: {firstModern}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"echo"}}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code, messagesOf(w.Body.String())
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if bytes.Contains(body, []byte("subscriptions")) || bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) > 900 { // which the SDK does not read
+			return
+		}
+		s.introduced.mu.Lock()
+		clear(s.introduced.known)
+		s.introduced.mu.Unlock()
+		status, want := do(body)
+		statusNow, got := do(body)
+		if diff := cmp.Diff(want, got, sealed); diff != "" || status != statusNow {
+			t.Errorf("%s: %d then %d: %s", body, status, statusNow, diff)
 		}
 	})
 }
