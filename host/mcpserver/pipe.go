@@ -254,7 +254,7 @@ func (p *pipe) make(ctx context.Context, n int64, call func(context.Context) (js
 	defer p.settled()
 	var data []byte
 	switch {
-	case c.cancelled:
+	case c.cancelled, fault != nil && ctx.Err() != nil: // nobody waits for an answer
 	case fault != nil:
 		data = answerError(c.id, fault)
 	default:

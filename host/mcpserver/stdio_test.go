@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -247,5 +248,19 @@ func TestStdio_AQuestionIsPutToALegacyClientAndAnswered(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","id":"` + m["id"].(string) + `","result":{"action":"accept","content":{"name":"Ada"}}}`)
 	if m = c.answerTo(1.0); !strings.Contains(dig(m, "result", "content", 0, "text").(string), "Ada") {
 		t.Errorf("got %v", m)
+	}
+}
+
+func TestR29_ACallThatTheEndCancelsIsNotAnswered(t *testing.T) {
+	p := newPipe(t.Context(), nil, nil, 0, nil)
+	p.run = func(f func()) { go f() } // joined by p.work
+	p.end()
+	p.mu.Lock()
+	for p.seq = range int64(outQueue) {
+		p.begin(&pipeCall{}, func(context.Context) (json.RawMessage, *rpcError) { return nil, &rpcError{code: codeInternal} })
+	}
+	p.mu.Unlock()
+	if p.work.Wait(); len(p.outgoing) > 0 {
+		t.Errorf("%d are, such as %s", len(p.outgoing), <-p.outgoing)
 	}
 }
