@@ -331,6 +331,30 @@ func TestClient_CreditsWhatItThrowsAway(t *testing.T) {
 	p.ping()
 }
 
+// TestClient_CreditsPadding: padding counts as data does, and is given back as that is.
+func TestClient_CreditsPadding(t *testing.T) {
+	st, _, p := answering(t)
+	st.Feed(func([]byte) { t.Error("a message") }, func(error) {})
+	frame := append([]byte{255}, make([]byte, 255)...)
+	stream := streamWindow
+	for range connWindow / len(frame) {
+		if stream < len(frame) {
+			stream += int(p.next(http2.FrameWindowUpdate, 1).last)
+		}
+		stream -= len(frame)
+		p.frame(http2.FrameData, http2.FlagDataPadded, 1, frame)
+	}
+	p.ping()
+	st.c.mu.Lock()
+	defer st.c.mu.Unlock()
+	if left := st.c.left + int64(st.c.taken); left != connWindow {
+		t.Errorf("the window is %d bytes, want %d", left, connWindow)
+	}
+	if left := st.left + int64(st.taken); left != streamWindow {
+		t.Errorf("the stream's window is %d bytes, want %d", left, streamWindow)
+	}
+}
+
 // TestClient_AWordOfFarewell: the error of a call says why the peer ended the connection, if it said so.
 func TestClient_AWordOfFarewell(t *testing.T) {
 	a, b := join(t)

@@ -149,6 +149,26 @@ func TestServer_RapidReset(t *testing.T) {
 	s.Shutdown(within(t))
 }
 
+// TestServer_EndsTheStream: a client whose call has its status before the request has ended need not send the rest.
+func TestServer_EndsTheStream(t *testing.T) {
+	a, b := join(t)
+	serve(t, b, newImpl())
+	p := newRaw(t, a, true, true)
+	p.request(1, false, "deaf")
+	if f := p.next(http2.FrameHeaders, 1); !f.head.Flags.Has(http2.FlagHeadersEndStream) || f.fields["grpc-status"] != "10" {
+		t.Errorf("%v %v", f.head, f.fields)
+	}
+	if f := p.next(http2.FrameRSTStream, 1); f.code != http2.ErrCodeNo {
+		t.Errorf("reset with %v", f.code)
+	}
+	p.request(3, true, "deaf")
+	p.next(http2.FrameHeaders, 3)
+	p.check(p.fr.WritePing(false, [8]byte{}))
+	if f := await(t, p.frames, "ping"); f.head.Type != http2.FramePing {
+		t.Errorf("a call that has ended by itself: %v", f.head)
+	}
+}
+
 // TestServer_Deadline: a handler that waits for a message learns of its call's deadline though the client says nothing.
 func TestServer_Deadline(t *testing.T) {
 	a, b := join(t)
