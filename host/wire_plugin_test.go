@@ -48,6 +48,8 @@ func serveOther(word string) bool {
 	switch kind {
 	case "wire":
 		serveWire(arg)
+	case "h2":
+		serveH2(arg)
 	case "late":
 		serveLate(arg)
 	case "listen":
