@@ -130,3 +130,35 @@ func TestDirect_ABreakIsTheWriters(t *testing.T) {
 		t.Error("a call over a broken stream had an answer")
 	}
 }
+
+// fed is a direct stream that the test feeds.
+type fed struct {
+	direct
+	receive chan func([]byte)
+	end     func(error)
+}
+
+func (f *fed) Feed(receive func([]byte), end func(error)) {
+	f.end = end
+	f.receive <- receive
+}
+
+// Nothing that comes after a message that cannot be decoded is received, also once the reader has heard of it.
+func TestDirect_NothingAfterWhatIsBroken(t *testing.T) {
+	f := &fed{receive: make(chan func([]byte), 1)}
+	broken := make(chan error)
+	batches := 0
+	go func() { broken <- (&directStream{to: f}).Receive(func([]*pb.Frame) { batches++ }) }() // ends with the broken message
+	receive := <-f.receive
+	receive(nil)
+	receive([]byte{0xff})
+	if err := <-broken; err == nil {
+		t.Error("no error")
+	}
+	receive(nil)
+	receive([]byte{0xff})
+	f.end(io.EOF)
+	if batches != 1 {
+		t.Errorf("%d batches were received, want 1", batches)
+	}
+}

@@ -164,12 +164,14 @@ func (d *directStream) TrySend(frames []*pb.Frame) (bool, error) {
 
 func (d *directStream) Receive(receive func([]*pb.Frame)) error {
 	ended := make(chan error, 2) // what could not be decoded, and the end
+	broken := false
 	d.to.Feed(func(msg []byte) {
-		if len(ended) > 0 {
+		if broken { // nothing counts after what could not be decoded
 			return
 		}
 		frames, err := decodeBatch(msg, sharedChunks)
 		if err != nil {
+			broken = true
 			ended <- err
 			return
 		}
