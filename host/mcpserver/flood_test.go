@@ -169,6 +169,42 @@ func TestR24_AnswersThatNobodyReadsAreBounded(t *testing.T) {
 	out.Close()
 }
 
+func TestR24_QuestionsThatNobodyReadsEndWithTheirCalls(t *testing.T) {
+	s := newServer(t, Config{})
+	serverIn, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, serverOut := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- s.ServeStdio(context.Background(), serverIn, serverOut) }() // ends with in
+	fmt.Fprintln(in, initialize)
+	if _, err := bufio.NewReaderSize(out, 64<<10).ReadBytes('\n'); err != nil {
+		t.Fatal(err)
+	}
+	for i := range outQueue + 2 { // nothing more can be written
+		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"nope"}}`+"\n", i)
+	}
+	const calls = 100
+	asking := func() int {
+		buf := make([]byte, 8<<20)
+		return strings.Count(string(buf[:runtime.Stack(buf, true)]), "(*link).ask(")
+	}
+	for i := range calls {
+		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":"%d","method":"tools/call","params":{"name":"ask","arguments":{"message":"?"}}}`+"\n", i)
+	}
+	settles(t, "calls that do not ask", 0, func() int { return calls - asking() })
+	for i := range calls {
+		fmt.Fprintf(in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"%d"}}`+"\n", i)
+	}
+	settles(t, "questions", 0, asking)
+	in.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	out.Close()
+}
+
 func TestR29_BatchesThatNobodyReadsTheAnswersToDoNotHideTheEnd(t *testing.T) {
 	s := newServer(t, Config{})
 	serverIn, in, err := os.Pipe()

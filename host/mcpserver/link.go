@@ -222,7 +222,10 @@ func (l *link) sender(ctx context.Context, ss *mcp.ServerSession) sender {
 			notifyModern(ctx, ss, msg.Method, msg.Params)
 			return nil
 		}
-		return l.Connection.Write(context.WithoutCancel(ctx), msg)
+		if !msg.IsCall() { // it may say that ctx has ended, and does not wait
+			ctx = context.WithoutCancel(ctx)
+		}
+		return l.Connection.Write(ctx, msg)
 	}
 }
 
