@@ -125,6 +125,9 @@ func (r *Running) Delta(text []byte) error {
 		return r.over()
 	default:
 	}
+	if len(text) == 0 {
+		return nil
+	}
 	for !r.feed.put(text) {
 		select {
 		case <-r.feed.room:
