@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -69,6 +70,9 @@ func TestH3_HostileHTTP2(t *testing.T) {
 						t.Errorf("call %d: %v", i, err)
 					}
 					continue
+				}
+				if tt.evil == "deaf when called" && strings.Contains(fmt.Sprint(err), "asks and does not read") {
+					continue // its pings were noticed first
 				}
 				wantHostile(t, err, tt.code, tt.outcomes)
 			}

@@ -135,7 +135,7 @@ func (c *conn) Write(b []byte) (n int, err error) {
 		if c.gone.Load() {
 			return n, net.ErrClosed
 		}
-		m, err := unix.Write(c.out, b[n:])
+		m, err := syscall.Write(c.out, b[n:])
 		if m > 0 {
 			n += m
 		}
@@ -157,7 +157,7 @@ func (c *conn) TryWrite(b []byte) (int, error) {
 	if c.gone.Load() {
 		return 0, net.ErrClosed
 	}
-	n, err := unix.Write(c.out, b)
+	n, err := syscall.Write(c.out, b)
 	switch {
 	case err == nil:
 		return n, nil

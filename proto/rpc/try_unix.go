@@ -7,8 +7,6 @@ import (
 	"net"
 	"os"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // TryWrite writes what nc has room for without waiting: as nc itself does it, or by the descriptor of a plain socket, else nothing.
@@ -32,7 +30,7 @@ func TryWrite(nc net.Conn, b []byte) (int, error) {
 	var n int
 	var failed error
 	err = raw.Write(func(fd uintptr) bool {
-		n, failed = unix.Write(int(fd), b)
+		n, failed = syscall.Write(int(fd), b)
 		return true // also if there is no room
 	})
 	switch {
@@ -40,7 +38,7 @@ func TryWrite(nc net.Conn, b []byte) (int, error) {
 		return 0, err
 	case failed == nil:
 		return n, nil
-	case errors.Is(failed, unix.EAGAIN), errors.Is(failed, unix.EINTR):
+	case errors.Is(failed, syscall.EAGAIN), errors.Is(failed, syscall.EINTR):
 		return 0, nil
 	}
 	return 0, os.NewSyscallError("write", failed)
