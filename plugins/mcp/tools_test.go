@@ -132,13 +132,10 @@ func TestR33_AServerThatSaysNo(t *testing.T) {
 	if want := "MCP server https://user.example/mcp: exit status 3: cannot find my license"; !strings.Contains(s.Error, want) || strings.Contains(s.Error, "secret") {
 		t.Errorf("status: %q, want %q", s.Error, want)
 	}
+	eventually(t, "the connection is closed", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.closed == 1 })
 	f.mu.Lock()
-	closed := f.closed
 	f.listErr, f.tools = nil, []string{plain("back")}
 	f.mu.Unlock()
-	if closed != 1 {
-		t.Errorf("the connection was closed %d times", closed)
-	}
 	eventually(t, "the tools are there at a later use", func() bool { return len(names(h)) == 1 })
 }
 
