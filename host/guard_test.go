@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"math"
 	"runtime"
 	"testing"
 
@@ -15,7 +14,7 @@ import (
 )
 
 // ceilings are what a call may cost the host's process, its end of the session and gRPC included.
-// Raising one needs a line here that says why.
+// A fraction is what pools lose to the garbage collector; one allocation more is over each. Raising one needs a line here that says why.
 var ceilings = []struct {
 	name   string
 	cfg    host.Config
@@ -23,11 +22,11 @@ var ceilings = []struct {
 	allocs float64 // a call
 	bytes  float64
 }{
-	{"validated", host.Config{}, host.Call{}, 19, 1950},
-	{"with a policy", host.Config{Policy: host.Policy{Rules: []host.Rule{{Action: host.Deny, Tool: "other"}}}}, host.Call{}, 19, 1950},
-	{"with a log", host.Config{Logger: slog.New(slog.DiscardHandler)}, host.Call{}, 24, 2050},                                                                      // asks the pipes whether something waits,
-	{"with a hook", host.Config{Hooks: []host.Hook{{Before: func(context.Context, *host.Call) (*host.Result, error) { return nil, nil }}}}, host.Call{}, 22, 3300}, // may keep the call and its context, so neither is used again,
-	{"with a trace context", host.Config{}, host.Call{Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, 19, 2050},
+	{"validated", host.Config{}, host.Call{}, 10.2, 1430},
+	{"with a policy", host.Config{Policy: host.Policy{Rules: []host.Rule{{Action: host.Deny, Tool: "other"}}}}, host.Call{}, 10.2, 1440},
+	{"with a log", host.Config{Logger: slog.New(slog.DiscardHandler)}, host.Call{}, 15.3, 1530},                                                                      // asks the pipes whether something waits,
+	{"with a hook", host.Config{Hooks: []host.Hook{{Before: func(context.Context, *host.Call) (*host.Result, error) { return nil, nil }}}}, host.Call{}, 12.6, 2750}, // may keep the call and its context, so neither is used again,
+	{"with a trace context", host.Config{}, host.Call{Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, 10.2, 1430},
 }
 
 const guardInput = `{"location":"Paris","units":"metric","days":3}`
@@ -70,8 +69,8 @@ func TestGuard_ACallAllocates(t *testing.T) {
 			}
 			allocs, bytes := cost(call)
 			t.Logf("%.1f allocations and %.0f bytes a call", allocs, bytes)
-			if math.Round(allocs) > c.allocs || bytes > c.bytes {
-				t.Errorf("%.1f allocations and %.0f bytes a call; the ceilings are %.0f and %.0f", allocs, bytes, c.allocs, c.bytes)
+			if allocs > c.allocs || bytes > c.bytes {
+				t.Errorf("%.1f allocations and %.0f bytes a call; the ceilings are %.1f and %.0f", allocs, bytes, c.allocs, c.bytes)
 			}
 		})
 	}

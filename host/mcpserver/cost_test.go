@@ -23,9 +23,9 @@ func TestGuard_ACallAllocates(t *testing.T) {
 		params        string
 		allocs, bytes float64
 	}{
-		{"legacy", initialize, plain + `}`, 74, 7700},
-		{"modern", `{"jsonrpc":"2.0","id":0,"method":"tools/call","params":` + plain + `,` + modernMeta + `}}`, plain + `,` + modernMeta + `}`, 84, 9100},
-		{"modern that can be asked", `{"jsonrpc":"2.0","id":0,"method":"tools/call","params":` + plain + `,` + askedMeta + `}}`, plain + `,` + askedMeta + `}`, 92, 9700},
+		{"legacy", initialize, plain + `}`, 64, 7050},
+		{"modern", `{"jsonrpc":"2.0","id":0,"method":"tools/call","params":` + plain + `,` + modernMeta + `}}`, plain + `,` + modernMeta + `}`, 74, 8450},
+		{"modern that can be asked", `{"jsonrpc":"2.0","id":0,"method":"tools/call","params":` + plain + `,` + askedMeta + `}}`, plain + `,` + askedMeta + `}`, 82, 9000},
 	} {
 		t.Run("stdio, "+c.name, func(t *testing.T) {
 			s := newServer(t, Config{})
@@ -67,7 +67,7 @@ func TestGuard_ACallAllocates(t *testing.T) {
 				t.Fatalf("%d %s", w.status, &w.body)
 			}
 		}
-		holds(t, 117, 12000, call)
+		holds(t, 105, 11300, call)
 	})
 }
 
