@@ -110,14 +110,7 @@ func TestT5_RepeatedMembersAreReadInLinearTime(t *testing.T) {
 }
 
 func TestR24_AClientThatDoesNotReadKeepsNoMoreThanItsCalls(t *testing.T) {
-	s := newServer(t, Config{})
-	serverIn, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, serverOut := io.Pipe()
-	ended := make(chan error, 1)
-	go func() { ended <- s.ServeStdio(context.Background(), serverIn, serverOut) }() // ends with in
+	in, out, ended := floodable(t)
 	sent := make(chan struct{})
 	go func() { // ends when all is read, or the server has gone
 		defer close(sent)
@@ -140,14 +133,7 @@ func TestR24_AClientThatDoesNotReadKeepsNoMoreThanItsCalls(t *testing.T) {
 }
 
 func TestR24_AnswersThatNobodyReadsAreBounded(t *testing.T) {
-	s := newServer(t, Config{})
-	serverIn, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, serverOut := io.Pipe()
-	ended := make(chan error, 1)
-	go func() { ended <- s.ServeStdio(context.Background(), serverIn, serverOut) }() // ends with in
+	in, out, ended := floodable(t)
 	fmt.Fprintln(in, initialize)
 	if _, err := bufio.NewReaderSize(out, 64<<10).ReadBytes('\n'); err != nil {
 		t.Fatal(err)
@@ -170,14 +156,7 @@ func TestR24_AnswersThatNobodyReadsAreBounded(t *testing.T) {
 }
 
 func TestR24_QuestionsThatNobodyReadsEndWithTheirCalls(t *testing.T) {
-	s := newServer(t, Config{})
-	serverIn, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, serverOut := io.Pipe()
-	ended := make(chan error, 1)
-	go func() { ended <- s.ServeStdio(context.Background(), serverIn, serverOut) }() // ends with in
+	in, out, ended := floodable(t)
 	fmt.Fprintln(in, initialize)
 	if _, err := bufio.NewReaderSize(out, 64<<10).ReadBytes('\n'); err != nil {
 		t.Fatal(err)
@@ -206,14 +185,7 @@ func TestR24_QuestionsThatNobodyReadsEndWithTheirCalls(t *testing.T) {
 }
 
 func TestR29_BatchesThatNobodyReadsTheAnswersToDoNotHideTheEnd(t *testing.T) {
-	s := newServer(t, Config{})
-	serverIn, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, serverOut := io.Pipe()
-	ended := make(chan error, 1)
-	go func() { ended <- s.ServeStdio(context.Background(), serverIn, serverOut) }() // ends with in
+	in, out, ended := floodable(t)
 	for range 2 * outQueue {
 		fmt.Fprintln(in, `[{"jsonrpc":"2.0","id":1,"method":7}]`)
 	}
@@ -317,4 +289,18 @@ func TestHTTP_ASecondInitializeOfASessionIsRefused(t *testing.T) {
 	if status, _ := c.post(ping); status != http.StatusOK {
 		t.Errorf("then a ping gets %d", status)
 	}
+}
+
+// floodable is a server over stdio whose input has the room of a pipe and whose output has none. It ends with in.
+func floodable(t *testing.T) (in *os.File, out *io.PipeReader, ended <-chan error) {
+	t.Helper()
+	s := newServer(t, Config{})
+	serverIn, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, serverOut := io.Pipe()
+	end := make(chan error, 1)
+	go func() { end <- s.ServeStdio(context.Background(), serverIn, serverOut) }() // ends with in
+	return in, out, end
 }

@@ -29,20 +29,11 @@ func dialDirect(t testing.TB, hostCfg, pluginCfg Config, open func(*Call, *pb.Op
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := ends{host: New(stream, hostCfg)}
-	if _, err := e.host.Hello(within(t), &pb.Hello{Versions: []uint32{1}}); err != nil {
-		t.Fatal(err)
-	}
-	e.plugin = <-r.sessions
-	t.Cleanup(func() {
-		e.host.Close()
-		e.host.Wait()
-		e.plugin.Wait()
+	return r.join(t, stream, hostCfg, func() {
 		server.Shutdown(within(t))
 		_ = client.Close()
 		client.Wait()
 	})
-	return e
 }
 
 // tryStream is a stream that counts who sends on it.

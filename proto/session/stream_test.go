@@ -207,6 +207,16 @@ func dialRPC(t testing.TB, hostCfg, pluginCfg Config, open func(*Call, *pb.Open)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r.join(t, stream, hostCfg, func() {
+		_ = conn.Close()
+		server.Stop()
+		served.Wait()
+	})
+}
+
+// join is the host's session on stream, with the plugin's. over runs when both have ended.
+func (r *rpcServer) join(t testing.TB, stream Stream, hostCfg Config, over func()) ends {
+	t.Helper()
 	e := ends{host: New(stream, hostCfg)}
 	if _, err := e.host.Hello(within(t), &pb.Hello{Versions: []uint32{1}}); err != nil {
 		t.Fatal(err)
@@ -216,9 +226,7 @@ func dialRPC(t testing.TB, hostCfg, pluginCfg Config, open func(*Call, *pb.Open)
 		e.host.Close()
 		e.host.Wait()
 		e.plugin.Wait()
-		_ = conn.Close()
-		server.Stop()
-		served.Wait()
+		over()
 	})
 	return e
 }
