@@ -38,7 +38,9 @@ func TestServeListener_ErrorsOfAccept(t *testing.T) {
 	short := errors.New("too many open files")
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- ServeListener(ctx, &shortListener{Listener: l, errs: []error{passing{short}, passing{short}}}) }() // ends with ctx
+	go func() {
+		served <- ServeListener(ctx, &shortListener{Listener: l, errs: []error{passing{short}, passing{short}}})
+	}() // ends with ctx
 	cc := dial(t, func(ctx context.Context) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", path) })
 	describeOn(t, cc, "")
 	cancel()
