@@ -4,28 +4,24 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"math"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/cost"
 )
 
 // TestGuard_ACallAllocates measures a tools/call in the server's process: transport, host and session, and the little that the client
 // here takes itself. Raising a ceiling needs a line here that says why.
 func TestGuard_ACallAllocates(t *testing.T) {
-	if largeBytes != 20<<20 {
-		t.Skip("the race detector allocates")
-	}
 	const plain = `{"name":"echo","arguments":{"text":"a"}`
 	for _, c := range []struct {
-		name, first   string
-		params        string
-		allocs, bytes float64
+		name, first, params string
+		most                cost.Ceiling
 	}{
-		{"legacy", initialize, plain + `}`, 64, 7050},
-		{"modern", `{"jsonrpc":"2.0","id":0,"method":"tools/call","params":` + plain + `,` + modernMeta + `}}`, plain + `,` + modernMeta + `}`, 74, 8450},
-		{"modern that can be asked", `{"jsonrpc":"2.0","id":0,"method":"tools/call","params":` + plain + `,` + askedMeta + `}}`, plain + `,` + askedMeta + `}`, 82, 9000},
+		{"legacy", initialize, plain + `}`, cost.Ceiling{Allocs: 64, Bytes: 7050}},
+		{"modern", `{"jsonrpc":"2.0","id":0,"method":"tools/call","params":` + plain + `,` + modernMeta + `}}`, plain + `,` + modernMeta + `}`, cost.Ceiling{Allocs: 74, Bytes: 8400}},
+		{"modern that can be asked", `{"jsonrpc":"2.0","id":0,"method":"tools/call","params":` + plain + `,` + askedMeta + `}}`, plain + `,` + askedMeta + `}`, cost.Ceiling{Allocs: 82, Bytes: 8950}},
 	} {
 		t.Run("stdio, "+c.name, func(t *testing.T) {
 			s := newServer(t, Config{})
@@ -44,7 +40,7 @@ func TestGuard_ACallAllocates(t *testing.T) {
 			}
 			call([]byte(c.first + "\n"))
 			line := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + c.params + "}\n")
-			holds(t, c.allocs, c.bytes, func() { call(line) })
+			cost.Hold(t, c.most, func() { call(line) })
 			in.Close()
 			if err := <-ended; err != nil {
 				t.Error(err)
@@ -67,33 +63,9 @@ func TestGuard_ACallAllocates(t *testing.T) {
 				t.Fatalf("%d %s", w.status, &w.body)
 			}
 		}
-		holds(t, 105, 11300, call)
+		cost.Hold(t, cost.Ceiling{Allocs: 105, Bytes: 11180}, call)
 	})
 }
 
 // askedMeta is the _meta of a modern client that can be asked.
 var askedMeta = strings.Replace(modernMeta, `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":{"roots":{}}`, 1)
-
-// holds holds f to what it may allocate in the whole process: the least of some rounds, since other goroutines run too.
-func holds(t *testing.T, mostAllocs, mostBytes float64, f func()) {
-	t.Helper()
-	const rounds, runs = 5, 1000
-	for range runs {
-		f()
-	}
-	allocs, bytes := math.Inf(1), math.Inf(1)
-	for range rounds {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		for range runs {
-			f()
-		}
-		runtime.ReadMemStats(&after)
-		allocs = min(allocs, float64(after.Mallocs-before.Mallocs)/runs)
-		bytes = min(bytes, float64(after.TotalAlloc-before.TotalAlloc)/runs)
-	}
-	t.Logf("%.1f allocations and %.0f bytes a call", allocs, bytes)
-	if math.Round(allocs) > mostAllocs || bytes > mostBytes {
-		t.Errorf("%.1f allocations and %.0f bytes a call; the ceilings are %.0f and %.0f", allocs, bytes, mostAllocs, mostBytes)
-	}
-}
