@@ -1,11 +1,99 @@
 package session
 
-import (
-	"strings"
-	"unicode/utf8"
+import pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 
-	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
+// kind is the type of a frame's body.
+type kind uint8
+
+const (
+	kUnknown kind = iota
+	kOpen
+	kInputDelta
+	kInput
+	kRun
+	kResume
+	kAnswer
+	kAccepted
+	kDerive
+	kAsked
+	kProgress
+	kWrite
+	kDeltaView
+	kSpan
+	kQuestion
+	kSuspended
+	kOutput
+	kFailed
+	kDerived
+	kClosed
+	kCancel
+	kChunk
+	kWindow
+	kLog
+	kHello
+	kWelcome
+	kPing
+	kPong
+	kDrain
+	kToolsChanged
+	kinds
 )
+
+// sender says who may send a kind, and whether it belongs to a call.
+type sender uint8
+
+const (
+	hostCall sender = iota + 1
+	pluginCall
+	hostConn
+	pluginConn
+	either // framing: each is checked where it is handled
+)
+
+var kindTable = [kinds]struct {
+	name string
+	from sender
+	bulk bool // limited by Limits.Message rather than by smallFrame or maxQuestion
+}{
+	kUnknown:      {name: "unknown"},
+	kOpen:         {"open", hostCall, true},
+	kInputDelta:   {"input_delta", hostCall, false},
+	kInput:        {"input", hostCall, true},
+	kRun:          {"run", hostCall, false},
+	kResume:       {"resume", hostCall, true},
+	kAnswer:       {"answer", hostCall, true},
+	kAccepted:     {"accepted", hostCall, false},
+	kDerive:       {"derive", hostCall, true},
+	kAsked:        {"asked", pluginCall, true},
+	kProgress:     {"progress", pluginCall, false},
+	kWrite:        {"write", pluginCall, true},
+	kDeltaView:    {"delta_view", pluginCall, true},
+	kSpan:         {"span", pluginCall, false},
+	kQuestion:     {"question", pluginCall, false},
+	kSuspended:    {"suspended", pluginCall, true},
+	kOutput:       {"output", pluginCall, true},
+	kFailed:       {"failed", pluginCall, true},
+	kDerived:      {"derived", pluginCall, true},
+	kClosed:       {"closed", pluginCall, false},
+	kCancel:       {"cancel", either, false},
+	kChunk:        {"chunk", either, false},
+	kWindow:       {"window", either, false},
+	kLog:          {"log", either, true},
+	kHello:        {"hello", hostConn, true},
+	kWelcome:      {"welcome", pluginConn, true},
+	kPing:         {"ping", either, false},
+	kPong:         {"pong", either, false},
+	kDrain:        {"drain", hostConn, false},
+	kToolsChanged: {"tools_changed", pluginConn, false},
+}
+
+func (k kind) String() string { return kindTable[k].name }
+
+func (k kind) outcome() bool { return k == kOutput || k == kFailed || k == kSuspended }
+
+func (k kind) credited() bool {
+	return k == kInputDelta || k == kWrite || k == kDeltaView || k == kSpan
+}
 
 func kindOf(f *pb.Frame) kind {
 	switch f.GetBody().(type) {
@@ -75,69 +163,4 @@ func rareKindOf(f *pb.Frame) kind {
 		return kDerived
 	}
 	return kUnknown
-}
-
-// clean makes every text of f valid UTF-8. protobuf refuses to encode anything else, and one
-// call's broken text must not end the session. Broken bytes become U+FFFD.
-func clean(f *pb.Frame) {
-	switch b := f.GetBody().(type) {
-	case *pb.Frame_Open:
-		cleanText(&b.Open.Tool, &b.Open.CallId, &b.Open.Traceparent, &b.Open.Tracestate)
-	case *pb.Frame_Progress:
-		cleanText(&b.Progress.Message)
-	case *pb.Frame_Span:
-		cleanText(&b.Span.Name, &b.Span.Error)
-	case *pb.Frame_Asked:
-		cleanText(&b.Asked.Error)
-		cleanViews(b.Asked.GetViews())
-	case *pb.Frame_Question:
-		cleanText(&b.Question.Message)
-	case *pb.Frame_Log:
-		cleanText(&b.Log.Message)
-	case *pb.Frame_Cancel:
-		cleanText(&b.Cancel.Message)
-	case *pb.Frame_Output:
-		cleanDerived(b.Output.GetDerived())
-	case *pb.Frame_Derived:
-		cleanDerived(b.Derived)
-	case *pb.Frame_Failed:
-		cleanText(&b.Failed.Message)
-		cleanViews(b.Failed.GetViews())
-	case *pb.Frame_Suspended:
-		cleanViews(b.Suspended.GetViews())
-	case *pb.Frame_Hello:
-		cleanTexts(b.Hello.GetFeatures())
-	case *pb.Frame_Welcome:
-		cleanText(&b.Welcome.Sdk, &b.Welcome.Refusal)
-		cleanTexts(b.Welcome.GetFeatures())
-	}
-}
-
-func cleanDerived(d *pb.Derived) {
-	if d != nil {
-		cleanText(&d.ModelError)
-		cleanViews(d.GetViews())
-	}
-}
-
-func cleanViews(views []*pb.DerivedView) {
-	for _, v := range views {
-		if v != nil {
-			cleanText(&v.Error)
-		}
-	}
-}
-
-func cleanTexts(texts []string) {
-	for i := range texts {
-		cleanText(&texts[i])
-	}
-}
-
-func cleanText(texts ...*string) {
-	for _, t := range texts {
-		if !utf8.ValidString(*t) {
-			*t = strings.ToValidUTF8(*t, "\uFFFD")
-		}
-	}
 }
