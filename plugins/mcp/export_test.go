@@ -166,6 +166,22 @@ func TestR20_ImportAndExport(t *testing.T) {
 	}
 }
 
+// TestR20_StructuredContentWithoutASchema: it is exported as it came, although no schema announces it; and a result that has none gets none.
+func TestR20_StructuredContentWithoutASchema(t *testing.T) {
+	for result, want := range map[string]string{
+		`{"structuredContent":{"n":1.10},"content":[{"type":"text","text":"one"}]}`: `{"n":1.10}`,
+		`{"structuredContent":{"n":1.10}}`:                                          `{"n":1.10}`,
+		`{"content":[{"type":"text","text":"one"}]}`:                                ``,
+	} {
+		f := &fake{tools: []string{plain("t")}}
+		f.result(result)
+		got := export(t, f.open(t, someSettings), true).request("tools/call", params(true, `"name":"t"`))
+		if string(got.Get("structuredContent")) != want || len(got.Get("content")) <= len("[]") {
+			t.Errorf("%s is exported as %s", result, got.Raw())
+		}
+	}
+}
+
 // TestR18_ErrorsAreExportedWithTheirContent, and without structuredContent.
 func TestR18_ErrorsAreExportedWithTheirContent(t *testing.T) {
 	f := &fake{tools: []string{`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["n"]}}`}}

@@ -34,7 +34,8 @@ func (o *outcome) model() (pluginsdk.ModelOutput, error) {
 var errNoStructured = errors.New("the server's tool has an output schema, but its result has no structuredContent")
 
 // parseResult reads a result as the server wrote it: structuredContent is the output, else the whole result is (MC-10). A result with
-// isError is a *pluginsdk.Error (MC-9). So is one without structuredContent of a tool that must have it (R19).
+// isError is a *pluginsdk.Error (MC-9). So is one without structuredContent of a tool that must have it (R19). What else the result has,
+// and that the output is a structuredContent although no schema says so, stands in one last part, for who exports it again (R20).
 func parseResult(raw json.RawMessage, structured bool) (*outcome, error) {
 	o, ok := rawjson.ParseObject(raw)
 	if !ok {
@@ -68,8 +69,18 @@ func parseResult(raw json.RawMessage, structured bool) (*outcome, error) {
 	for _, block := range blocks {
 		out.parts = append(out.parts, partOf(block))
 	}
+	var rest rawjson.Object
 	if more := resultMembers(o); len(more) > 0 {
-		out.parts = append(out.parts, customPart(rawjson.Object{{"result", more.Raw()}}.Raw()))
+		rest = append(rest, rawjson.Member{"result", more.Raw()})
+	}
+	if output != nil && !structured { // no schema tells that the output is that
+		if out.parts == nil {
+			out.parts = []pluginsdk.Part{{Type: pluginsdk.PartText, Text: string(output)}}
+		}
+		rest = append(rest, rawjson.Member{"structured", json.RawMessage("true")})
+	}
+	if len(rest) > 0 {
+		out.parts = append(out.parts, customPart(rest.Raw()))
 	}
 	return out, nil
 }

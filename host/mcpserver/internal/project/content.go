@@ -13,20 +13,20 @@ import (
 	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
-// contentOf turns what a model is shown into the content of a result, and the further members of the result that an imported
-// tool brought. Every block is one that clients of both eras can read: a part that would make none becomes the text of its
+// contentOf turns what a model is shown into the content of a result, and what an imported tool brought beside it: the further
+// members of the result, and whether its output is a structuredContent although the tool has no output schema. Every block is one that clients of both eras can read: a part that would make none becomes the text of its
 // JSON.
-func contentOf(m host.ModelOutput) (blocks []json.RawMessage, further rawjson.Object) {
+func contentOf(m host.ModelOutput) (blocks []json.RawMessage, further rawjson.Object, structured bool) {
 	if m.Type != "content" {
 		var s string
 		if rawjson.Kind(m.Value) == '"' && json.Unmarshal(m.Value, &s) == nil {
-			return []json.RawMessage{textBlock(s)}, nil
+			return []json.RawMessage{textBlock(s)}, nil, false
 		}
-		return []json.RawMessage{textBlock(strings.TrimSpace(string(m.Value)))}, nil
+		return []json.RawMessage{textBlock(strings.TrimSpace(string(m.Value)))}, nil, false
 	}
 	parts, ok := rawjson.ParseArray(m.Value)
 	if !ok {
-		return []json.RawMessage{textBlock(string(m.Value))}, nil
+		return []json.RawMessage{textBlock(string(m.Value))}, nil, false
 	}
 	for i, raw := range parts {
 		part, ok := rawjson.ParseObject(raw)
@@ -37,8 +37,9 @@ func contentOf(m host.ModelOutput) (blocks []json.RawMessage, further rawjson.Ob
 		options, _ := rawjson.ParseObject(part.Get("providerOptions"))
 		theirs, _ := rawjson.ParseObject(options.Get("mcp"))
 		if typ, _ := part.Text("type"); typ == "custom" && theirs != nil {
-			if result, ok := rawjson.ParseObject(theirs.Get("result")); ok && !theirs.Has("type") {
-				further = result
+			flag := string(theirs.Get("structured")) == "true"
+			if result, ok := rawjson.ParseObject(theirs.Get("result")); (ok || flag) && !theirs.Has("type") {
+				further, structured = result, flag
 				continue
 			}
 			blocks = append(blocks, validBlock(options.Get("mcp")))
@@ -59,7 +60,7 @@ func contentOf(m host.ModelOutput) (blocks []json.RawMessage, further rawjson.Ob
 		}
 		blocks = append(blocks, validBlock(b.Raw()))
 	}
-	return blocks, further
+	return blocks, further, structured
 }
 
 // blockOf is the block of a part; nil: MCP has none like it.

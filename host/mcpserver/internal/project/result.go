@@ -21,7 +21,7 @@ const (
 const maxErrorObject = 16 << 10
 
 // Result is the CallToolResult of a call that succeeded, for clients of an era: content, structuredContent if the tool
-// declares an output schema, _meta and what else an imported tool's result had. Outputs are there byte for byte (R21). A
+// declares an output schema or is an imported one whose server gave one, _meta and what else an imported tool's result had. Outputs are there byte for byte (R21). A
 // result of more than limit bytes becomes one with isError that says how large it is and how to ask for less, never a
 // part of it (R23); if limit is zero, there is none. wrap is what Wraps says of the tool and the era. It is pure: it may be called
 // concurrently.
@@ -30,12 +30,12 @@ func Result(t host.Tool, wrap bool, res *host.Result, e Era, limit int) json.Raw
 	if declared && res.Output == nil && t.OutputMode == host.OutputWarn {
 		return Error(t, callError(t, host.InvalidOutput, fmt.Errorf("plugin %s declares an output schema for the tool and returned nothing", t.Plugin)))
 	}
-	blocks, further := contentOf(shown(t, res, declared))
+	blocks, further, given := contentOf(shown(t, res, declared))
 	if res.Output == nil && len(blocks) == 1 && rawjson.Equal(blocks[0], textBlock("")) {
 		blocks = nil // it returned nothing
 	}
 	o := rawjson.Object{{"content", rawjson.Array(blocks)}}
-	if declared {
+	if declared || given && res.Output != nil {
 		if s := structured(t, wrap, res.Output, e); s != nil {
 			o.Set("structuredContent", s)
 		}

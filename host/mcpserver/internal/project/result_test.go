@@ -95,6 +95,22 @@ func TestR20_ContentIsGivenOnAsItCame(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.about, got, want)
 		}
 	}
+	for part, want := range map[string]string{ // of a tool without an output schema
+		`{"structured":true}`:                            `,"structuredContent":{"n":1.0}`,
+		`{"structured":true,"result":{"_meta":{"a":1}}}`: `,"structuredContent":{"n":1.0},"_meta":{"a":1}`,
+		`{"result":{"_meta":{"a":1}}}`:                   `,"_meta":{"a":1}`,
+	} {
+		res := &host.Result{Output: raw(`{"n":1.0}`), Model: host.ModelOutput{
+			Type: "content", Value: raw(`[{"type":"text","text":"a"},{"type":"custom","providerOptions":{"mcp":` + part + `}}]`),
+		}}
+		if got, want := string(resultFor(host.Tool{}, res, Legacy, 0)), `{"content":[{"type":"text","text":"a"}]`+want+`}`; got != want {
+			t.Errorf("%s: %s, want %s", part, got, want)
+		}
+		res.Output = raw(`[1]`)
+		if got := string(resultFor(host.Tool{}, res, Legacy, 0)); strings.Contains(got, "structuredContent") {
+			t.Errorf("an array for a legacy client: %s", got)
+		}
+	}
 	res := &host.Result{Output: raw(`{"n":1}`), Warnings: []string{"w"}, Model: host.ModelOutput{
 		Type: "content", Value: raw(`[{"type":"text","text":"a"},{"type":"custom","providerOptions":{"mcp":{"result":{"_meta":{"com.example/a":1.0},"com.example":2,"isError":true,"content":[]}}}}]`),
 	}}
