@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/state"
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // gone is called once by a process that ended after it was ready.
@@ -117,7 +118,7 @@ func (e *quarantineError) Error() string {
 func (p *plugin) quarantine(reason error) {
 	q := state.Quarantine{
 		Plugin: p.cfg.Name, Program: p.tried.digest(), Conditions: p.tried.conditions(),
-		Reason: cutText(reason.Error(), maxRefusal), At: time.Now(),
+		Reason: runes.Cut(reason.Error(), maxRefusal), At: time.Now(),
 	}
 	p.quarant = &q
 	p.err = p.unavailable(&quarantineError{q.Reason, reason})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/host/internal/launch"
 	"github.com/toolhost/toolhost/host/internal/schema"
+	"github.com/toolhost/toolhost/internal/runes"
 	"github.com/toolhost/toolhost/proto/session"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 	"github.com/toolhost/toolhost/proto/wire"
@@ -109,7 +110,7 @@ func (pr *process) hello(ctx context.Context) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case welcome.GetRefusal() != "":
-		return nil, &refusal{cutText(welcome.GetRefusal(), maxRefusal)}
+		return nil, &refusal{runes.Cut(welcome.GetRefusal(), maxRefusal)}
 	case welcome.GetVersion() != wire.Version:
 		return nil, &refusal{fmt.Sprintf("it speaks wire version %d, this host %d; rebuild the plugin with a matching SDK", welcome.GetVersion(), wire.Version)}
 	}
@@ -202,7 +203,7 @@ func checkSettings(settings []byte, m *pb.Manifest) error {
 		return &refusal{fmt.Sprintf("settings: %v", schemaError(err))}
 	}
 	if why := m.GetError(); why != "" {
-		return &refusal{cutText(why, maxRefusal)}
+		return &refusal{runes.Cut(why, maxRefusal)}
 	}
 	return nil
 }

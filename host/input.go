@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/runes"
 	"github.com/toolhost/toolhost/proto/session"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 	"github.com/toolhost/toolhost/proto/wire"
@@ -110,7 +110,7 @@ func (s *stream) piece(ctx context.Context, piece []byte) error {
 	if len(s.text) > s.limit {
 		return s.run.fail(TooLarge, NotStarted, fmt.Errorf("the input is over its limit of %d bytes", s.limit))
 	}
-	if end := wholeRunes(s.text); end > s.shown {
+	if end := runes.Whole(s.text); end > s.shown {
 		s.run.showDelta(ctx, string(s.text[s.shown:end]))
 		s.shown = end
 	}
@@ -123,7 +123,7 @@ func (s *stream) forward(ctx context.Context) {
 	if s.live == nil || !s.early || !s.run.entry.wants[pb.Callback_CALLBACK_INPUT_DELTA] && !s.run.entry.deltaViews() {
 		return
 	}
-	for end := wholeRunes(s.text); s.sent < end; {
+	for end := runes.Whole(s.text); s.sent < end; {
 		n := min(end-s.sent, wire.MaxDelta)
 		f := &pb.Frame{Body: &pb.Frame_InputDelta{InputDelta: &pb.InputDelta{Data: s.text[s.sent : s.sent+n]}}}
 		err := s.live.call.Send(ctx, f)
@@ -175,20 +175,6 @@ func (s *stream) drop() {
 		<-s.live.result
 		s.live = nil
 	}
-}
-
-// wholeRunes is the length of text without a rune that is not complete yet. Bytes that begin no rune count
-// as whole.
-func wholeRunes(text []byte) int {
-	for back := 1; back <= min(utf8.UTFMax-1, len(text)); back++ {
-		if c := text[len(text)-back]; utf8.RuneStart(c) {
-			if !utf8.FullRune(text[len(text)-back:]) {
-				return len(text) - back
-			}
-			break
-		}
-	}
-	return len(text)
 }
 
 // Early says when pieces of an input may reach a plugin (T40).

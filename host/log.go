@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/launch"
+	"github.com/toolhost/toolhost/internal/runes"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 	"github.com/toolhost/toolhost/proto/wire"
 )
@@ -205,7 +206,7 @@ func (a pluginAttrs) LogValue() slog.Value {
 		if json.Unmarshal(v, &s) == nil {
 			text = s
 		}
-		attrs = append(attrs, slog.String(cutText(k, maxAttr), cutText(text, maxAttr)))
+		attrs = append(attrs, slog.String(runes.Cut(k, maxAttr), runes.Cut(text, maxAttr)))
 	}
 	slices.SortFunc(attrs, func(a, b slog.Attr) int { return cmp.Compare(a.Key, b.Key) })
 	return slog.GroupValue(attrs[:min(maxAttrs, len(attrs))]...)
@@ -224,13 +225,4 @@ func (p *plugin) logLine(l launch.Line) {
 	if p.log.Enabled(p.host.life, r.Level) {
 		_ = p.log.Handler().Handle(p.host.life, r) // the sink's, which never fails
 	}
-}
-
-// cutText cuts a text that came from a plugin, and says so.
-func cutText(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	cut := wholeRunes([]byte(s[:most]))
-	return s[:cut] + "…"
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/host/internal/state"
+	"github.com/toolhost/toolhost/internal/runes"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
@@ -140,6 +141,6 @@ func (m *manifest) clean() bool {
 // refuse notes a tool that is not taken; what a plugin says of it is bounded.
 func (m *manifest) refuse(id, reason string) {
 	if len(m.bad) < maxBad {
-		m.bad = append(m.bad, BadTool{ID: cutText(id, 64), Reason: cutText(reason, 1<<10)})
+		m.bad = append(m.bad, BadTool{ID: runes.Cut(id, 64), Reason: runes.Cut(reason, 1<<10)})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/state"
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // plugin supervises one plugin: at most one process that takes calls, started on demand, once for many
@@ -195,7 +196,7 @@ func (p *plugin) refuse(g *program, err error) {
 	p.refused = g.id
 	p.refusal = fmt.Errorf("the new version %s is not taken, %s goes on: %w", g.short(), p.program.short(), err)
 	if g.id != (state.Identity{}) {
-		p.host.cache.learnFile(p.cfg.Path, state.File{ID: g.id, SHA256: g.sum, Refused: cutText(err.Error(), maxRefusal)}, time.Now())
+		p.host.cache.learnFile(p.cfg.Path, state.File{ID: g.id, SHA256: g.sum, Refused: runes.Cut(err.Error(), maxRefusal)}, time.Now())
 	}
 	p.log.Warn("a new version is not taken", "program", g.short(), "goes on", p.program.short(), "error", err)
 	p.to(p.state, PluginEvent{Program: g.digest(), Text: p.refusal.Error(), Err: err})

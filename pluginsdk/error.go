@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // ErrCallEnded is what the methods of a [Call] return after its end. They do nothing then.
@@ -72,9 +73,6 @@ func cut(s string, max int) string {
 	if len(s) <= max {
 		return s
 	}
-	end := max
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s [%d bytes cut]", s[:end], len(s)-end)
+	kept := runes.Prefix(s, max)
+	return fmt.Sprintf("%s [%d bytes cut]", kept, len(s)-len(kept))
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/runes"
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
@@ -38,7 +39,7 @@ func (r *run) byHand(ctx context.Context) finding {
 	case !isStatus(err) || said == "":
 		return failed("say that the host is another one, and end with status 1", "with another host's cookie: %v: %q", err, said)
 	}
-	return okay("by hand it says %q; another host's cookie it refuses (%v)", cut(first, 120), err)
+	return okay("by hand it says %q; another host's cookie it refuses (%v)", runes.Cut(first, 120), err)
 }
 
 // isStatus reports whether err is an exit status of the process's own.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // call makes one plain call of every tool that may be called.
@@ -106,7 +107,7 @@ func (r *run) panics(ctx context.Context) finding {
 		for _, in := range r.oddInputs(ctx, g, t) {
 			_, err := r.try(ctx, g, in)
 			if why := fault(err); why != "" {
-				return failed(remedyOf(err), "input %s: %s", cut(string(in.Input), 120), why)
+				return failed(remedyOf(err), "input %s: %s", runes.Cut(string(in.Input), 120), why)
 			}
 			if calls++; err != nil {
 				errs++

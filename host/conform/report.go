@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // State is how a check ended.
@@ -92,12 +94,4 @@ func (r *Report) Print(w io.Writer) error {
 var breaks = strings.NewReplacer("\r\n", `\n`, "\n", `\n`, "\r", `\r`)
 
 // oneLine keeps a text on its line, and the line short enough to be read.
-func oneLine(s string) string { return cut(breaks.Replace(s), 400) }
-
-// cut shortens a text.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func oneLine(s string) string { return runes.Cut(breaks.Replace(s), 400) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/rawjson"
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // agreement is what the handshake with a server brought.
@@ -197,7 +198,7 @@ func initialize(ctx context.Context, p *peer) (agreement, error) {
 		return a, fmt.Errorf("initialize: the answer is odd: %w", err)
 	}
 	if !slices.Contains(legacyVersions, a.version) {
-		return a, fmt.Errorf("initialize: the server wants version %q of the protocol: %v are spoken here", clip(a.version, 40), legacyVersions)
+		return a, fmt.Errorf("initialize: the server wants version %q of the protocol: %v are spoken here", runes.Cut(a.version, 40), legacyVersions)
 	}
 	return a, nil
 }
@@ -222,7 +223,7 @@ func (a *agreement) read(raw json.RawMessage) error {
 	a.listChanged = string(tools["listChanged"]) == "true"
 	var info struct{ Name, Version string }
 	if json.Unmarshal(r["serverInfo"], &info) == nil {
-		a.server = clip(info.Name+" "+info.Version, 200)
+		a.server = runes.Cut(info.Name+" "+info.Version, 200)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // mirrors are the arguments of tools that a server of the modern era wants as headers too (x-mcp-header, SEP-2243).
@@ -33,7 +35,7 @@ func (m *mirrors) learn(name string, schema json.RawMessage) (warning string) {
 	defer m.mu.Unlock()
 	delete(m.tools, name)
 	if err != nil {
-		return fmt.Sprintf("tool %q is left out: %v", clip(name, 100), err)
+		return fmt.Sprintf("tool %q is left out: %v", runes.Cut(name, 100), err)
 	}
 	if len(list) > 0 {
 		m.tools[name] = list

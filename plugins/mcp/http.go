@@ -17,6 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // httpLink carries messages over streamable HTTP, each in a request of its own. What the settings have for headers goes to the origin of their URL
@@ -197,7 +199,7 @@ func (l *httpLink) exchange(out outgoing) {
 		l.body(out, resp.Body)
 	default:
 		l.peer.fail(out.ex, &lostError{sent: true, text: fmt.Sprintf("the server answered %s with Content-Type %q: that is no answer of MCP",
-			resp.Status, clip(kind, 100)), err: errEra})
+			resp.Status, runes.Cut(kind, 100)), err: errEra})
 	}
 }
 
@@ -294,7 +296,7 @@ func (l *httpLink) refusal(out outgoing, resp *http.Response) {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
 		text := fmt.Sprintf("the server answered %s: it wants a credential: set headers, such as Authorization, in the settings", resp.Status)
 		if said != nil {
-			text += "; it says: " + clip(said.message, 300)
+			text += "; it says: " + runes.Cut(said.message, 300)
 		}
 		l.peer.fail(out.ex, &lostError{text: text})
 		return
@@ -305,7 +307,7 @@ func (l *httpLink) refusal(out outgoing, resp *http.Response) {
 	}
 	lost := &lostError{sent: resp.StatusCode >= 500, text: fmt.Sprintf("the server answered %s", resp.Status)}
 	if text := strings.TrimSpace(strings.ToValidUTF8(string(raw), "\uFFFD")); text != "" && !strings.HasPrefix(text, "<") {
-		lost.text += ": " + clip(text, 300)
+		lost.text += ": " + runes.Cut(text, 300)
 	}
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusServiceUnavailable:

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // Bounds of a list of tools (R13).
@@ -35,7 +37,7 @@ func (s *session) listTools(ctx context.Context) (tools []json.RawMessage, warni
 		var r map[string]json.RawMessage
 		var entries []json.RawMessage
 		if json.Unmarshal(raw, &r) != nil || json.Unmarshal(r["tools"], &entries) != nil {
-			return nil, warnings, &rpcError{code: codeInternal, message: "tools/list: the answer has no list of tools: " + clip(string(raw), 200)}
+			return nil, warnings, &rpcError{code: codeInternal, message: "tools/list: the answer has no list of tools: " + runes.Cut(string(raw), 200)}
 		}
 		for i, entry := range entries {
 			if warning := s.entry(entry); warning != "" {
@@ -54,7 +56,7 @@ func (s *session) listTools(ctx context.Context) (tools []json.RawMessage, warni
 		}
 		if seen[string(cursor)] {
 			return tools, append(warnings, fmt.Sprintf("the list of tools ends after page %d: the server gave a cursor that it gave before: %s",
-				page, clip(string(cursor), 100))), nil
+				page, runes.Cut(string(cursor), 100))), nil
 		}
 		seen[string(cursor)] = true
 		if page == maxPages {
@@ -66,12 +68,12 @@ func (s *session) listTools(ctx context.Context) (tools []json.RawMessage, warni
 // entry says what is wrong with an entry of the list that nobody can make a tool of.
 func (s *session) entry(raw json.RawMessage) (warning string) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' {
-		return "it is no object: " + clip(string(raw), 100)
+		return "it is no object: " + runes.Cut(string(raw), 100)
 	}
 	var tool map[string]json.RawMessage
 	var name string
 	if json.Unmarshal(raw, &tool) != nil || json.Unmarshal(tool["name"], &name) != nil || name == "" {
-		return "it has no name: " + clip(string(raw), 200)
+		return "it has no name: " + runes.Cut(string(raw), 200)
 	}
 	if !s.modern {
 		return ""

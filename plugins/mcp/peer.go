@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/rawjson"
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // link carries the messages of one connection.
@@ -151,7 +152,7 @@ func (p *peer) cancel(ex *exchange) {
 	p.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
 		defer cancel()
-		params := rawjson.Encode(map[string]any{"requestId": ex.id, "reason": clip(fmt.Sprint(context.Cause(ex.ctx)), 200)})
+		params := rawjson.Encode(map[string]any{"requestId": ex.id, "reason": runes.Cut(fmt.Sprint(context.Cause(ex.ctx)), 200)})
 		if err := p.notify(ctx, "notifications/cancelled", params); err != nil {
 			p.log.Debug("the server was not told of a cancellation", "error", err)
 		}
@@ -188,7 +189,7 @@ func (p *peer) deliver(m message, via *exchange) {
 	}
 	p.mu.Unlock()
 	if ex == nil {
-		p.log.Debug("an answer that nobody waits for was dropped", "id", clip(string(m.id), 128))
+		p.log.Debug("an answer that nobody waits for was dropped", "id", runes.Cut(string(m.id), 128))
 		return
 	}
 	select {
@@ -291,10 +292,10 @@ func (p *peer) logged(level, logger string, data json.RawMessage, via *exchange)
 		level = "info"
 	}
 	if ex := p.only(via); ex != nil {
-		ex.put(event{level: level, text: clip(text, maxStderrLine)})
+		ex.put(event{level: level, text: runes.Cut(text, maxStderrLine)})
 		return
 	}
-	p.log.Log(p.ctx, logLevel(level), clip(text, maxStderrLine), "stream", "notifications/message")
+	p.log.Log(p.ctx, logLevel(level), runes.Cut(text, maxStderrLine), "stream", "notifications/message")
 }
 
 // only is via if that is a call, else the call that runs if there is one alone.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/rawjson"
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // process is the program of a server. It has a process group of its own, which ends with it (R30), and on Linux it dies with this
@@ -277,7 +278,7 @@ func commandName(s settings) string {
 		}
 		words = append(words, a)
 	}
-	return `"` + clip(strings.Join(words, " "), 300) + `"`
+	return `"` + runes.Cut(strings.Join(words, " "), 300) + `"`
 }
 
 func soundsSecret(name string) bool {

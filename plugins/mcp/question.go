@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/toolhost/toolhost/internal/rawjson"
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // isQuestion reports whether the method is a question to whoever made a call.
@@ -65,7 +66,7 @@ func (p *peer) answer(ctx context.Context, m message, via *exchange) (json.RawMe
 	case m.method == "ping":
 		return json.RawMessage("{}"), nil
 	case !isQuestion(m.method):
-		return nil, &rpcError{code: codeMethod, message: clip(m.method, 100) + " is not known here"}
+		return nil, &rpcError{code: codeMethod, message: runes.Cut(m.method, 100) + " is not known here"}
 	}
 	ex, failed := p.about(m, via)
 	if failed != nil {
@@ -86,7 +87,7 @@ func (p *peer) answer(ctx context.Context, m message, via *exchange) (json.RawMe
 		if e, ok := errors.AsType[*rpcError](err); ok {
 			return nil, e
 		}
-		return nil, &rpcError{code: codeInternal, message: clip(err.Error(), 500)}
+		return nil, &rpcError{code: codeInternal, message: runes.Cut(err.Error(), 500)}
 	}
 	return answers[0], nil
 }

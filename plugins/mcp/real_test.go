@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // TestRealServers uses servers from npm. MCP_SERVERS is their directory, such as node_modules/@modelcontextprotocol; node is on the path.
@@ -47,7 +49,7 @@ func TestRealServers(t *testing.T) {
 			t.Logf("%d tools in %v, %v, %q", len(tools), time.Since(began).Round(time.Millisecond), r.cur.agreement, warnings)
 			r.mu.Unlock()
 			raw := mustCall(t, r, c.tool, c.args)
-			if t.Logf("%s", clip(string(raw), 300)); !strings.Contains(string(raw), "hello") {
+			if t.Logf("%s", runes.Cut(string(raw), 300)); !strings.Contains(string(raw), "hello") {
 				t.Error("no hello")
 			}
 			if c.set.URL != "" { // it is started again on its port
@@ -85,7 +87,7 @@ func tryEverything(t *testing.T, r *conn) {
 	for _, tool := range []string{"trigger-elicitation-request", "get-roots-list"} {
 		var got []string
 		raw, err := r.call(testCtx(t), remoteCall{name: tool, ask: answers(&got, `{"action":"decline","roots":[]}`)})
-		t.Logf("%s: %s, %v, asked %q", tool, clip(string(raw), 200), err, got)
+		t.Logf("%s: %s, %v, asked %q", tool, runes.Cut(string(raw), 200), err, got)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/rawjson"
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // session is one connection to a server after the handshake.
@@ -122,7 +123,7 @@ func readInput(raw json.RawMessage) (*input, error) {
 	}
 	for name, q := range asked {
 		if !isQuestion(q.Method) {
-			return nil, &rpcError{code: codeMethod, message: fmt.Sprintf("the server asks %q, which is not known here", clip(q.Method, 100))}
+			return nil, &rpcError{code: codeMethod, message: fmt.Sprintf("the server asks %q, which is not known here", runes.Cut(q.Method, 100))}
 		}
 		in.names, in.list = append(in.names, name), append(in.list, question{q.Method, q.Params})
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/rawjson"
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // events reads a stream of server-sent events.
@@ -80,7 +81,7 @@ func (l *httpLink) follow(e *events, body io.Reader, ex *exchange) (any bool, er
 		}
 		list, err := decodeMessages(data)
 		if err != nil {
-			l.log.Warn("the server sent an event that is no message of MCP: it is skipped", "data", clip(string(data), 200))
+			l.log.Warn("the server sent an event that is no message of MCP: it is skipped", "data", runes.Cut(string(data), 200))
 			continue
 		}
 		for _, m := range list {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolhost/toolhost/internal/rawjson"
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // stdioLink carries messages over the standard streams of a process, one a line.
@@ -94,7 +95,7 @@ func (l *stdioLink) take(p *peer, line []byte) {
 		}
 		if n := l.junk.Add(1); n <= 10 {
 			l.log.Warn("the server wrote a line to its standard output that is no message of MCP: it is skipped",
-				"line", clip(string(line), 200), "count", n)
+				"line", runes.Cut(string(line), 200), "count", n)
 		}
 		return
 	}

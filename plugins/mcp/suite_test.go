@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // conformanceCalls are what the client of the official suite calls in a scenario beside the list, with what arguments. Of other
@@ -70,7 +72,7 @@ func beConformanceClient(scenario, url string) int {
 			return all, nil
 		}
 		raw, err := r.call(ctx, c)
-		log.Info("called", "tool", c.name, "result", clip(string(raw), 200), "error", err)
+		log.Info("called", "tool", c.name, "result", runes.Cut(string(raw), 200), "error", err)
 	}
 	return 0
 }

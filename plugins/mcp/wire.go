@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/toolhost/toolhost/internal/rawjson"
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // message is one JSON-RPC message: a request has id and method, a notification a method only, an answer an id and a result or an error.
@@ -99,7 +100,7 @@ func decodeError(raw json.RawMessage) *rpcError {
 		e.code = int(code)
 	}
 	if json.Unmarshal(members["message"], &e.message) != nil || e.message == "" {
-		e.message = clip(string(raw), 500)
+		e.message = runes.Cut(string(raw), 500)
 	}
 	return e
 }
@@ -134,17 +135,6 @@ func encodeAnswer(id, result json.RawMessage, failed *rpcError) []byte {
 		m.Set("error", rawjson.Encode(map[string]any{"code": failed.code, "message": failed.message}))
 	}
 	return rawjson.Compact(m.Raw())
-}
-
-// clip cuts s to n bytes, at a character.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xc0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
 }
 
 // maxMessage bounds a message of a server: a line, a body, an event (R24).

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 const (
@@ -213,10 +215,4 @@ func decodePercent(s string) string {
 }
 
 // clip shortens what a peer said for an error.
-func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "..."
-}
+func clip(s string) string { return runes.Cut(s, 64) }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"github.com/toolhost/toolhost/internal/runes"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
@@ -176,7 +177,7 @@ func (c *Call) cancelLocked(reason pb.CancelReason, message string) {
 		delete(c.s.calls, c.id)
 		return
 	}
-	f := &pb.Frame{Call: c.id, Body: &pb.Frame_Cancel{Cancel: &pb.Cancel{Reason: reason, Message: cutText(message, maxCancel)}}}
+	f := &pb.Frame{Call: c.id, Body: &pb.Frame_Cancel{Cancel: &pb.Cancel{Reason: reason, Message: runes.Prefix(message, maxCancel)}}}
 	clean(f)
 	c.s.post(f)
 }

@@ -2,11 +2,10 @@ package session
 
 import (
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/runes"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 	"github.com/toolhost/toolhost/proto/wire"
 )
@@ -63,19 +62,8 @@ func cutLog(rec *pb.Log, limit int) {
 	all := len(rec.Message) + len(rec.Attributes)
 	room := max(0, limit-len(fmt.Sprintf(logCut, all))) // the mark with the longest number
 	rec.Attributes = nil
-	rec.Message = cutText(rec.Message, room)
+	rec.Message = runes.Prefix(rec.Message, room)
 	rec.Message += fmt.Sprintf(logCut, all-len(rec.Message))
-}
-
-// cutText is the longest beginning of text with whole runes and at most n bytes.
-func cutText(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return strings.Clone(text[:n])
 }
 
 // logSent notes that an item of the connection's lane was handed over.

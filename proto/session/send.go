@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/toolhost/toolhost/internal/runes"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 	"github.com/toolhost/toolhost/proto/wire"
 )
@@ -172,7 +173,7 @@ func (c *Call) sendText(ctx context.Context, f *pb.Frame) error {
 	if len(c.half) > 0 {
 		text = append(c.half[:len(c.half):len(c.half)], text...)
 	}
-	whole := wholeRunes(text)
+	whole := runes.Whole(text)
 	if !utf8.Valid(text[:whole]) {
 		return fmt.Errorf("session: input_delta: %w", ErrUTF8)
 	}
@@ -180,7 +181,7 @@ func (c *Call) sendText(ctx context.Context, f *pb.Frame) error {
 	for text = text[:whole]; len(text) > 0; {
 		n := len(text)
 		if n > wire.MaxDelta {
-			n = wholeRunes(text[:wire.MaxDelta])
+			n = runes.Whole(text[:wire.MaxDelta])
 		}
 		if err := c.sendDelta(ctx, text[:n]); err != nil {
 			return err

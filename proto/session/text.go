@@ -71,16 +71,3 @@ func cleanText(texts ...*string) {
 		}
 	}
 }
-
-// wholeRunes is the length of text without a beginning of a rune at its end.
-func wholeRunes(text []byte) int {
-	for i := 1; i <= min(utf8.UTFMax-1, len(text)); i++ {
-		if b := text[len(text)-i]; utf8.RuneStart(b) {
-			if !utf8.FullRune(text[len(text)-i:]) {
-				return len(text) - i
-			}
-			break
-		}
-	}
-	return len(text)
-}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // Compile compiles rules. Without faults the set is ready; else it must not be used.
@@ -153,13 +155,7 @@ func cloneBool(b *bool) *bool {
 }
 
 // clip shortens what is quoted.
-func clip(s string) string {
-	const most = 100
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func clip(s string) string { return runes.Cut(s, 100) }
 
 // Canonical returns a text that two sets have in common only if they decide alike: names, sources and the
 // order of rules do not count. The rules must have compiled.

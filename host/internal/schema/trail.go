@@ -3,6 +3,8 @@ package schema
 import (
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // maxPath bounds a JSON Pointer in an error: member names may be a megabyte long.
@@ -105,9 +107,5 @@ func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	end := n - 3
-	for end > 0 && s[end]&0xC0 == 0x80 {
-		end--
-	}
-	return s[:end] + "..."
+	return runes.Prefix(s, n-3) + "..."
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // Quarantine is why a plugin is not started any more (K7).
@@ -39,7 +41,7 @@ func (d *Dir) SetQuarantine(q Quarantine) error {
 			return fmt.Errorf("quarantine of %s: %q is no SHA-256", q.Plugin, sum)
 		}
 	}
-	q.Reason = cut(q.Reason, reasonMax)
+	q.Reason = runes.Prefix(strings.ToValidUTF8(q.Reason, string(utf8.RuneError)), reasonMax)
 	return d.use(func(s *session) error {
 		q.At = s.now.UTC()
 		return putRecord(s, quarantineName, q.Plugin, q)
@@ -74,16 +76,4 @@ func (q Quarantine) id() string { return q.Plugin }
 func isSum(s string) bool {
 	_, err := hex.DecodeString(s)
 	return err == nil && (s == "" || len(s) == 64)
-}
-
-// cut makes a text valid, and no longer than limit bytes.
-func cut(s string, limit int) string {
-	s = strings.ToValidUTF8(s, string(utf8.RuneError))
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
 }

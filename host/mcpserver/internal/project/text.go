@@ -6,20 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // Clip cuts a text that came from a plugin, and says so. What is not UTF-8 is replaced.
 func Clip(s string, most int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
+	return runes.Cut(strings.ToValidUTF8(s, "\uFFFD"), most)
 }
 
 // Plain is a plugin's text as a client may show it to a person: what cannot be seen, or turns the text around, is
