@@ -156,10 +156,13 @@ func checkBuild(target string) error {
 	return fmt.Errorf("a Go program (%s) that does not use %s/pluginsdk", build.Main.Path, wire.Module)
 }
 
-// Check says why the binary of a configured plugin cannot be started: not a program for this system, one that
+// Check says why the binary of a configured plugin cannot be started: Plugin.Unusable, not a program for this system, one that
 // others can change (CheckPlace, of its interpreter and Plugin.Programs too), or not the one whose hash the configuration names. It
 // launches nothing. A plugin with Dial has no binary: nil.
 func Check(p Plugin) error {
+	if p.Unusable != nil {
+		return p.Unusable
+	}
 	if p.Dial != nil {
 		return nil
 	}

@@ -58,6 +58,10 @@ type Plugin struct {
 	Limits   Limits          // this plugin's own; a zero field is the host's
 	Programs []string        // what it starts in turn, such as the server that it imports; absolute. Before every start their places are checked as its own is (T55)
 
+	// Unusable is why it cannot be used, as whoever read its configuration found: a variable that is not set, for instance. It is listed
+	// with this error and nothing of it is started. If nil, it can be used.
+	Unusable error
+
 	// Definitions is what becomes of this plugin's tools whose definitions seem to speak to the model, or that grew. If nil,
 	// Config.Definitions.
 	Definitions *Definitions

@@ -70,6 +70,9 @@ func (g *program) release() {
 // look returns the program that the next process runs: what is at the plugin's path now, or what is known
 // already if that did not change, or was refused. It is held: the caller releases it.
 func (p *plugin) look() (*program, error) {
+	if p.cfg.Unusable != nil {
+		return nil, p.cfg.Unusable
+	}
 	if p.cfg.Dial != nil {
 		return (&program{}).hold(), nil
 	}

@@ -86,7 +86,7 @@ func Parse(path string, text []byte) (*File, error) {
 	if err := check(path, doc, schemaText); err != nil {
 		return nil, err
 	}
-	d := decoder{dir: filepath.Dir(path), doc: doc}
+	d := decoder{name: path, dir: filepath.Dir(path), doc: doc}
 	file := d.file(path)
 	if len(d.faults) > 0 {
 		return nil, &Error{File: path, Faults: d.faults}

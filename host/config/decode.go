@@ -18,9 +18,11 @@ import (
 // decoder turns a document that satisfies the schema into package host's data. What the schema cannot say,
 // such as that a duration is in range, becomes a fault.
 type decoder struct {
+	name   string // of the file, for errors
 	dir    string
 	doc    *document
 	faults []Fault
+	lacks  []Fault // variables that are not set, of the entry of mcp that is decoded
 }
 
 type fileJSON struct {
@@ -151,8 +153,12 @@ func (d *decoder) limits(pointer string, in map[string]any, out *host.Limits) {
 }
 
 func (d *decoder) fault(pointer, message string) {
+	d.faults = append(d.faults, d.faultAt(pointer, message))
+}
+
+func (d *decoder) faultAt(pointer, message string) Fault {
 	line, column := d.doc.at(pointer, false)
-	d.faults = append(d.faults, Fault{Line: line, Column: column, Path: dotted(pointer), Message: message})
+	return Fault{Line: line, Column: column, Path: dotted(pointer), Message: message}
 }
 
 // key turns a Go field name into the file's: PingWait -> pingWait, SHA256 -> sha256.

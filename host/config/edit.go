@@ -36,7 +36,7 @@ func Block(entries []Entry) []byte {
 
 // Add returns text, which is that of the file at path, with the entries added to its block mcp. Everything else stays byte
 // for byte. The error says why that cannot be: an entry of the name is there, the block is not written in lines, or the result would be
-// no configuration here; then it is an *Error.
+// no configuration here, or would lack a variable for one of the entries; then it is an *Error.
 func Add(path string, text []byte, entries []Entry) ([]byte, error) {
 	before, err := Parse(path, text)
 	if err != nil {
@@ -49,6 +49,11 @@ func Add(path string, text []byte, entries []Entry) ([]byte, error) {
 	after, err := Parse(path, out)
 	if err != nil {
 		return nil, err
+	}
+	for _, s := range after.Servers {
+		if s.Unusable != nil && slices.ContainsFunc(entries, func(e Entry) bool { return e.Name == s.Name }) {
+			return nil, s.Unusable
+		}
 	}
 	if len(after.Servers) != len(before.Servers)+len(entries) { // cannot happen: it was parsed before and after
 		return nil, fmt.Errorf("%s: the entries do not fit in; add them by hand", path)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -12,12 +13,16 @@ import (
 var variable = regexp.MustCompile(`^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-.*)?$`)
 
 // expand puts variables of the environment where text asks for them, as clients do with their own files: ${NAME},
-// ${env:NAME} and ${NAME:-default}. $${ stands for ${. One that is not set, or that is none, is a fault at pointer. What a
-// variable holds is not expanded again.
-func (d *decoder) expand(pointer, text string) string {
+// ${env:NAME} and ${NAME:-default}. $${ stands for ${. What is no variable is a fault at pointer. One that is not set is a fault
+// of the entry alone, which it leaves unusable: then text comes back as it is. What a variable holds is not expanded again.
+func (d *decoder) expand(pointer, whole string) string {
 	var b strings.Builder
-	for {
+	lacks := len(d.lacks)
+	for text := whole; ; {
 		before, rest, found := strings.Cut(text, "${")
+		if !found && len(d.lacks) > lacks {
+			return whole
+		}
 		if !found {
 			b.WriteString(text)
 			return b.String()
@@ -33,12 +38,21 @@ func (d *decoder) expand(pointer, text string) string {
 			return text
 		}
 		value, err := lookup(inner)
-		if err != nil {
+		if unset, ok := errors.AsType[*unsetError](err); ok {
+			d.lacks = append(d.lacks, d.faultAt(pointer, unset.Error()))
+		} else if err != nil {
 			d.fault(pointer, err.Error())
 		}
 		b.WriteString(before + value)
 		text = after
 	}
+}
+
+// unsetError names a variable that is not set.
+type unsetError struct{ name string }
+
+func (e *unsetError) Error() string {
+	return fmt.Sprintf("the environment has no %s; set it, or write ${%[1]s:-} if it may be missing", e.name)
 }
 
 // lookup returns what ${inner} stands for.
@@ -53,7 +67,7 @@ func lookup(inner string) (string, error) {
 	case hasDefault && value == "":
 		return other, nil
 	case !set:
-		return "", fmt.Errorf("the environment has no %s; set it, or write ${%[1]s:-} if it may be missing", m[1])
+		return "", &unsetError{m[1]}
 	}
 	return value, nil
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
 	"net/url"
 	"os"
 	"os/exec"
@@ -40,6 +41,10 @@ type Server struct {
 	Trusted     bool             `json:"-"`
 	Grant       host.Grant       `json:"-"`
 	Limits      host.Limits      `json:"-"` // Describe and Start are longer and Idle is never, if they were not given
+
+	// Unusable says which variables of the environment it names that are not set; where they stand, the texts above are as they were
+	// written. If nil, none: else the host lists it with this error and starts nothing.
+	Unusable *Error `json:"-"`
 }
 
 // serverDescribe is how long an imported server may take to say what tools it has, if the file does not say: one that
@@ -65,6 +70,9 @@ func (s Server) Plugin(importer string) host.Plugin {
 	}
 	if s.Command != "" {
 		p.Programs = []string{s.Command}
+	}
+	if s.Unusable != nil {
+		p.Unusable = errors.New(strings.ReplaceAll(s.Unusable.Error(), "\n", "; "))
 	}
 	return p
 }
@@ -134,6 +142,7 @@ func (d *decoder) servers(in map[string]serverJSON, plugins map[string]pluginJSO
 }
 
 func (d *decoder) server(at, name string, in serverJSON) Server {
+	d.lacks = nil
 	out := Server{
 		Name: name, Era: in.Era, Output: in.Output, Idempotent: in.Idempotent, Definitions: host.DefinitionsReview,
 		Sandbox: d.sandbox(at+"/sandbox", in.Sandbox), Trusted: in.Trusted, Grant: in.Grant,
@@ -174,11 +183,15 @@ func (d *decoder) server(at, name string, in serverJSON) Server {
 			out.Limits.Start = max(out.Limits.Start, out.Limits.Describe)
 		}
 	}
+	if len(d.lacks) > 0 {
+		out.Unusable = &Error{File: d.name, Faults: d.lacks}
+	}
 	return out
 }
 
 // remote decodes what is said of a server that has a URL.
 func (d *decoder) remote(at string, in serverJSON, out *Server) {
+	lacks := len(d.lacks)
 	out.Type, out.URL = "http", d.expand(at+"/url", in.URL)
 	if in.Type == "stdio" {
 		d.fault(at+"/type", "stdio is for a command; write http, or leave it out")
@@ -193,6 +206,7 @@ func (d *decoder) remote(at string, in serverJSON, out *Server) {
 	}
 	u, err := url.Parse(out.URL)
 	switch {
+	case len(d.lacks) > lacks: // it is no URL yet
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		d.fault(at+"/url", "no URL like https://example.com/mcp")
 	case u.User != nil:
@@ -233,7 +247,10 @@ func (d *decoder) local(at string, in serverJSON, out *Server) {
 			d.fault(at+"/args/"+strconv.Itoa(i), "a NUL character; an argument cannot hold one")
 		}
 	}
-	out.Command = d.command(at+"/command", d.expand(at+"/command", in.Command))
+	lacks := len(d.lacks)
+	if out.Command = d.expand(at+"/command", in.Command); len(d.lacks) == lacks {
+		out.Command = d.command(at+"/command", out.Command)
+	}
 }
 
 // command finds a program once, so that what is started is what was shown (T55): by its path, relative to the file, or in

@@ -170,7 +170,6 @@ func TestMCPErrors(t *testing.T) {
 		{"no URL", "mcp: {a: {url: example.com}}", "f:1:16: mcp.a.url: no URL like"},
 		{"file URL", "mcp: {a: {url: \"file:///etc\"}}", "f:1:16: mcp.a.url: no URL like"},
 		{"password in the URL", "mcp: {a: {url: \"https://u:p@x/\"}}", "f:1:16: mcp.a.url: a name or a password in the URL"},
-		{"variable", "mcp: {a: {command: c, args: [x, \"${TH_NOT_SET}\"]}}", "f:1:33: mcp.a.args[1]: the environment has no TH_NOT_SET; set it, or write ${TH_NOT_SET:-}"},
 		{"input", "mcp: {a: {command: c, env: {A: \"${input:key}\"}}}", "f:1:32: mcp.a.env.A: ${input:key} is not known; ${NAME} is"},
 		{"open", "mcp: {a: {command: c, env: {A: \"${A\"}}}", "f:1:32: mcp.a.env.A: ${ without }"},
 		{"timeout", "mcp: {a: {command: c, timeout: 5}}", "f:1:32: mcp.a.timeout: got number 5; write it like 30s"},
@@ -190,5 +189,33 @@ func TestMCPErrors(t *testing.T) {
 				t.Errorf("got\n%v\nwant\n%s…", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestUnsetVariablesMakeOneServerUnusable: the others, and the file, are as good as before; and no further fault comes of it.
+func TestUnsetVariablesMakeOneServerUnusable(t *testing.T) {
+	t.Setenv("TH_SET", "x")
+	const lacks = "the environment has no TH_NOT_SET; set it, or write ${TH_NOT_SET:-} if it may be missing"
+	for _, tt := range []struct{ text, want string }{
+		{`{command: c, args: [x, "${TH_SET} ${TH_NOT_SET}"]}`, "f:1:33: mcp.a.args[1]: " + lacks},
+		{`{command: "${TH_NOT_SET}/c"}`, "f:1:20: mcp.a.command: " + lacks},
+		{`{url: "${env:TH_NOT_SET}/mcp"}`, "f:1:16: mcp.a.url: " + lacks},
+		{`{url: "http://x", headers: {A: "${TH_NOT_SET}", B: "${TH_NOT_SET}"}}`, "f:1:41: mcp.a.headers.A: " + lacks + "; f:1:61: mcp.a.headers.B: " + lacks},
+	} {
+		f, err := Parse("f", []byte("mcp: {a: "+tt.text+", b: {url: \"http://y\"}}"))
+		if err != nil || len(f.Servers) != 2 {
+			t.Errorf("%s: %v", tt.text, err)
+			continue
+		}
+		p := f.Config().Plugins
+		if err := p[0].Unusable; err == nil || err.Error() != tt.want || host.Check(p[0]) != err {
+			t.Errorf("%s: %v, want %s", tt.text, err, tt.want)
+		}
+		if p[1].Unusable != nil {
+			t.Errorf("%s: the other: %v", tt.text, p[1].Unusable)
+		}
+		if s := f.Servers[0]; strings.HasSuffix(tt.text, `]}`) && s.Args[1] != "${TH_SET} ${TH_NOT_SET}" {
+			t.Errorf("%q: half of it was put in", s.Args)
+		}
 	}
 }

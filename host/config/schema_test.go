@@ -25,9 +25,9 @@ func TestSchemaMatchesStructs(t *testing.T) {
 		more    []string // keys that are no fields
 	}{
 		{"Config", reflect.TypeFor[host.Config](), root, []string{"dirs", "eager", "hooks", "keys", "lock", "logger", "sandboxHelper", "stateDir", "tracer", "transform"}, []string{"mcp", "serve"}},
-		{"Plugin", reflect.TypeFor[host.Plugin](), root.Defs["plugin"], []string{"name", "dial", "programs"}, nil},
+		{"Plugin", reflect.TypeFor[host.Plugin](), root.Defs["plugin"], []string{"name", "dial", "programs", "unusable"}, nil},
 		{"serverJSON", reflect.TypeFor[serverJSON](), root.Defs["server"], nil, nil},
-		{"Server", reflect.TypeFor[Server](), root.Defs["server"], []string{"name"}, []string{"disabled"}},
+		{"Server", reflect.TypeFor[Server](), root.Defs["server"], []string{"name", "unusable"}, []string{"disabled"}},
 		{"Serve", reflect.TypeFor[Serve](), root.Defs["serve"], nil, nil},
 		{"serveJSON", reflect.TypeFor[serveJSON](), root.Defs["serve"], nil, nil},
 		{"Grant", reflect.TypeFor[host.Grant](), root.Defs["grant"], nil, nil},
