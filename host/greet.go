@@ -91,7 +91,7 @@ func (pr *process) greet(ctx context.Context) error {
 // hello opens the session and returns the hash of the manifest that the plugin serves.
 func (pr *process) hello(ctx context.Context) ([]byte, error) {
 	p := pr.plugin
-	stream, err := session.Connect(p.host.life, pr.os.Conn(), grpc.MaxCallRecvMsgSize(session.MaxBatch+64<<10))
+	stream, err := session.Connect(p.host.life, ctx, pr.os.Conn(), grpc.MaxCallRecvMsgSize(session.MaxBatch+64<<10))
 	if err != nil {
 		return nil, err
 	}

@@ -108,16 +108,21 @@ func closes(t *testing.T, h *host.Host) {
 	}
 }
 
-// A plugin that makes the host's writes wait before its session is opened does not hang the start: neither the caller's nor the host's.
+// A plugin that makes the host's writes wait before its session is opened, or takes no more streams, does not hang the start: neither
+// the caller's nor the host's.
 func TestL11_DeafBetweenDescribeAndSession(t *testing.T) {
-	t.Parallel()
-	h := open(t, host.Config{StateDir: t.TempDir(), Limits: host.Limits{Start: 4 * time.Second}}, h2("evil", "deaf when described"))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if _, err := h.Call(ctx, host.Call{Tool: "do", Input: []byte("{}")}); err == nil || ctx.Err() != nil {
-		t.Errorf("%v", err)
+	for _, evil := range []string{"deaf when described", "no more streams"} {
+		t.Run(evil, func(t *testing.T) {
+			t.Parallel()
+			h := open(t, host.Config{StateDir: t.TempDir(), Limits: host.Limits{Start: 4 * time.Second}}, h2("evil", evil))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if _, err := h.Call(ctx, host.Call{Tool: "do", Input: []byte("{}")}); err == nil || ctx.Err() != nil {
+				t.Errorf("%v", err)
+			}
+			closes(t, h)
+		})
 	}
-	closes(t, h)
 }
 
 // What a plugin answers is accepted where encoding/json accepts it, whatever stands in its strings and wherever, but for halves of

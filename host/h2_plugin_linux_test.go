@@ -130,6 +130,9 @@ func (p *h2Plugin) message(stream uint32, msg []byte) {
 		if p.evil == "deaf when described" {
 			p.deaf()
 		}
+		if p.evil == "no more streams" {
+			_ = p.frames.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 0})
+		}
 		p.headers(stream, false, ":status", "200", "content-type", "application/grpc")
 		p.send(stream, &pb.DescribeResponse{Manifest: p.manifest()})
 		p.headers(stream, true, "grpc-status", "0")

@@ -91,7 +91,7 @@ func connect(t *testing.T, cc *grpc.ClientConn, settings string) *host {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
-	stream, err := session.Connect(ctx, cc)
+	stream, err := session.Connect(ctx, ctx, cc)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func dialDirect(t testing.TB, hostCfg, pluginCfg Config, open func(*Call, *pb.Op
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := Connect(context.Background(), client, grpc.MaxCallRecvMsgSize(MaxBatch))
+	stream, err := Connect(context.Background(), within(t), client, grpc.MaxCallRecvMsgSize(MaxBatch))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,10 +32,15 @@ type trySender interface {
 }
 
 // Connect opens the session RPC on cc and returns the host's end. It is an
-// io.Closer: Close, or the end of ctx, ends the RPC.
-func Connect(ctx context.Context, cc grpc.ClientConnInterface, opts ...grpc.CallOption) (Stream, error) {
+// io.Closer: Close, or the end of ctx, ends the RPC. A plugin that takes no
+// RPC is waited for until opening ends.
+func Connect(ctx, opening context.Context, cc grpc.ClientConnInterface, opts ...grpc.CallOption) (Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(opening, cancel)
 	st, err := pb.NewToolPluginServiceClient(cc).Session(ctx, opts...)
+	if !stop() {
+		err = context.Cause(opening)
+	}
 	if err != nil {
 		cancel()
 		return nil, err

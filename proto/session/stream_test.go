@@ -203,7 +203,7 @@ func dialRPC(t testing.TB, hostCfg, pluginCfg Config, open func(*Call, *pb.Open)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := Connect(context.Background(), conn)
+	stream, err := Connect(context.Background(), within(t), conn)
 	if err != nil {
 		t.Fatal(err)
 	}
