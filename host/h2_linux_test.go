@@ -81,6 +81,29 @@ func TestH3_HostileHTTP2(t *testing.T) {
 	}
 }
 
+// A plugin that talks and does not read is dead, as one that is silent, once something waits for it.
+func TestC10_TalksAndDoesNotRead(t *testing.T) {
+	t.Parallel()
+	h := open(t, host.Config{Limits: host.Limits{Input: 4 << 20, Ping: 300 * time.Millisecond, PingWait: 200 * time.Millisecond}}, h2("evil", "talks"))
+	ctx, dead := context.WithTimeout(t.Context(), time.Minute)
+	defer dead()
+	var calls sync.WaitGroup
+	for range 3 { // more than fits in between
+		calls.Go(func() { // ends with its call
+			_, err := h.Call(ctx, host.Call{Tool: "do", Input: []byte(`{"text":"` + strings.Repeat("x", 2<<20) + `"}`)})
+			if strings.Contains(fmt.Sprint(err), "did not answer 3 pings") {
+				wantHostile(t, err, host.Unavailable, []host.Outcome{host.Unknown, host.NotStarted})
+				dead()
+			}
+		})
+	}
+	calls.Wait()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		t.Error("it is not found dead")
+	}
+	closes(t, h)
+}
+
 func wantHostile(t *testing.T, err error, code host.Code, outcomes []host.Outcome) {
 	t.Helper()
 	e, ok := errors.AsType[*host.Error](err)

@@ -211,6 +211,10 @@ func (p *h2Plugin) open(call uint64) {
 		select {}
 	case "unread": // reads nothing any more
 		select {}
+	case "talks": // and reads nothing any more
+		for ; ; time.Sleep(10 * time.Millisecond) {
+			p.batch(0, &pb.Frame{Body: &pb.Frame_Log{Log: &pb.Log{Message: "I live"}}})
+		}
 	case "slow": // a byte a second
 		for b := make([]byte, 1); ; time.Sleep(time.Second) {
 			_, _ = p.in.Read(b)

@@ -141,7 +141,7 @@ func (pr *process) await() error {
 			}
 			unused.Reset(max(lim.Idle-d, lim.Idle/8))
 		case <-silence.C:
-			quiet := time.Since(pr.sess.LastFrame())
+			quiet := time.Since(pr.sess.LastSign())
 			if quiet >= lim.Ping && !pr.answers() {
 				if pr.sess.Err() == nil {
 					return fmt.Errorf("it did not answer %d pings of %v", pingMisses, lim.PingWait)

@@ -21,6 +21,7 @@ const (
 	inBuffer     = 32 << 10               // bytes read ahead
 	patience     = 2 * time.Minute        // for a client's first words
 	farewell     = 100 * time.Millisecond // for a peer to hear why the connection ends
+	lastWords    = 3 * time.Second        // to be read from a peer that cannot be written to
 	keptBuffer   = 256 << 10              // the largest buffer that is kept between messages
 	maxQueued    = 64 << 10               // bytes of control frames that wait: a peer that asks for more does not read
 	maxStreams   = 100                    // that a client may have open

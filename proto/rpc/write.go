@@ -53,12 +53,13 @@ func (c *conn) commit(out []byte) error {
 }
 
 // wrote notes that n bytes of out were written. When a write has failed, all others do; the connection goes on until the reader has
-// read what the peer sent before it broke. It is called with c.mu held.
+// read what the peer sent before it broke, but not for ever: the peer may live and only not listen. It is called with c.mu held.
 func (c *conn) wrote(out []byte, n int, err error) {
 	c.busy = false
 	switch {
 	case err != nil:
 		c.werr, c.control, c.out = err, nil, nil
+		time.AfterFunc(lastWords, func() { c.close(lost(err)) }) // does nothing if it is over by then
 	case n < len(out):
 		c.rest, c.out = out[n:], nil
 	default:

@@ -19,6 +19,7 @@ type Call struct {
 	cancel  *CancelError // the host cancelled it; plugin side
 	started bool
 	handed  handed // of open, to the stream
+	unsent  uint16 // answers in the lane
 
 	lane    lane
 	credit  int           // what may still be sent
@@ -177,6 +178,7 @@ func (c *Call) cancelLocked(reason pb.CancelReason, message string) {
 		delete(c.s.calls, c.id)
 		return
 	}
+	c.outlived()
 	f := &pb.Frame{Call: c.id, Body: &pb.Frame_Cancel{Cancel: &pb.Cancel{Reason: reason, Message: runes.Prefix(message, maxCancel)}}}
 	clean(f)
 	c.s.post(f)
@@ -190,12 +192,27 @@ func (c *Call) closeHost() {
 		c.over = true
 		c.dropAll()
 		c.signal()
+		c.outlived()
 	case st == stOutput && confirmed:
 		c.over = true // what waits, such as accepted, is still sent
 		c.in.reset()
 		c.signal()
+		c.outlived()
 	default:
 		c.cancelLocked(pb.CancelReason_CANCEL_REASON_CALLER, "")
+	}
+}
+
+// outlived counts a call that is over on the host's side and that the plugin has still to close. Of too many of them
+// nothing is kept: what the plugin says of it is stray then.
+func (c *Call) outlived() {
+	s := c.s
+	switch {
+	case s.calls[c.id] != c:
+	case s.unclosed == maxUnclosed:
+		s.forget(c)
+	default:
+		s.unclosed++
 	}
 }
 

@@ -36,6 +36,7 @@ const (
 	maxQuestion  = 4 << 20            // bytes of one question: 64 MiB at most wait in a call
 	maxCancel    = 4 << 10            // bytes of a cancel's message
 	maxReplies   = 1024               // frames that wait because the peer asked for them
+	maxUnclosed  = 10_000             // calls that are over here and that the plugin has not closed
 )
 
 func (l Limits) withDefaults() Limits {

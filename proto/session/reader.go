@@ -147,8 +147,12 @@ func (s *Session) refuse(c *Call) {
 // receive handles a frame of a call that lives.
 func (c *Call) receive(k kind, f *pb.Frame, size int) {
 	next, reason := c.course.check(k, f)
-	if reason == "" && k == kInputDelta && !utf8.Valid(f.GetInputDelta().GetData()) {
+	switch {
+	case reason != "":
+	case k == kInputDelta && !utf8.Valid(f.GetInputDelta().GetData()):
 		reason = "not UTF-8"
+	case k == kQuestion && c.course.questions+int(c.unsent) >= maxQuestions:
+		reason = "the answers to too many questions are not taken"
 	}
 	if reason != "" {
 		if c.course.late(k) {
@@ -202,13 +206,21 @@ func (c *Call) deliver(k kind, f *pb.Frame, cost int) {
 // peerClosed frees the id; what was received stays until it is taken.
 func (c *Call) peerClosed() {
 	c.course.state = stClosed
-	delete(c.s.calls, c.id)
+	if c.over {
+		c.s.unclosed--
+	}
 	c.lane.out.reset()
 	c.lane.cut, c.owed, c.half, c.join = nil, 0, nil, joiner{}
 	c.signal()
-	if c.s.settled != nil && !c.s.settling() {
-		close(c.s.settled)
-		c.s.settled = nil
+	c.s.forget(c)
+}
+
+// forget frees the id of a call of the host's.
+func (s *Session) forget(c *Call) {
+	delete(s.calls, c.id)
+	if s.settled != nil && !s.settling() {
+		close(s.settled)
+		s.settled = nil
 	}
 }
 

@@ -138,6 +138,9 @@ func (c *Call) nameLog(f *pb.Frame) {
 // push appends it to the call's lane and returns its number there.
 func (c *Call) push(it item) uint64 {
 	c.owed += it.cost
+	if it.kind == kAnswer {
+		c.unsent++
+	}
 	n := c.lane.out.push(it)
 	c.s.makeReady(&c.lane)
 	return n

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
@@ -61,6 +62,9 @@ type Session struct {
 	try    trySender     // the stream, or nil
 	batch  []*pb.Frame   // the writer's, whoever that is
 
+	born    time.Time
+	sending atomic.Int64 // nanoseconds from born on: since when the writer sends, or cannot any more; 0: it does not
+
 	mu       sync.Mutex
 	err      error // why the session ended
 	sendErr  error // what ended the writer
@@ -69,6 +73,7 @@ type Session struct {
 	greeted  chan struct{}
 	welcome  *pb.Welcome
 	calls    map[uint64]*Call
+	unclosed int // of them, those that are over on the host's side
 	lastID   uint64
 	pings    map[uint64]chan struct{}
 	nonce    uint64
@@ -120,16 +125,17 @@ var (
 // the stream at its end unless Close is called.
 func New(stream Stream, cfg Config) *Session {
 	s := &Session{
-		cfg:      cfg,
-		stream:   stream,
-		own:      cfg.Limits.withDefaults(),
-		done:     make(chan struct{}),
-		wake:     make(chan struct{}, 1),
-		greeted:  make(chan struct{}),
-		calls:    make(map[uint64]*Call),
-		pings:    make(map[uint64]chan struct{}),
-		lastTime: time.Now(),
+		cfg:     cfg,
+		stream:  stream,
+		own:     cfg.Limits.withDefaults(),
+		done:    make(chan struct{}),
+		wake:    make(chan struct{}, 1),
+		greeted: make(chan struct{}),
+		calls:   make(map[uint64]*Call),
+		pings:   make(map[uint64]chan struct{}),
+		born:    time.Now(),
 	}
+	s.lastTime = s.born
 	s.lim = s.own
 	s.group.Add(2)
 	s.try, _ = stream.(trySender)
@@ -174,11 +180,17 @@ func (s *Session) Open(open *pb.Open) (*Call, error) {
 	return c, nil
 }
 
-// LastFrame is when the last frame came from the peer; before the first one,
-// when the session began.
-func (s *Session) LastFrame() time.Time {
+// LastSign is since when nothing shows that the peer lives: the last frame came from it, or, if
+// that is earlier, what is being sent began to wait for room. One that talks and does not listen is
+// no better than a silent one. Before the first frame it is when the session began.
+func (s *Session) LastSign() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if d := s.sending.Load(); d > 0 {
+		if at := s.born.Add(time.Duration(d)); at.Before(s.lastTime) {
+			return at
+		}
+	}
 	return s.lastTime
 }
 

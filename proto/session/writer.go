@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -77,13 +78,18 @@ func (s *Session) write() {
 			}
 			// It is what leave could not send.
 		}
+		s.begins()
 		if err := s.stream.Send(s.batch); err != nil {
 			s.writeFailed(err)
 			return
 		}
+		s.sending.Store(0)
 		s.batchSent()
 	}
 }
+
+// begins notes that the writer sends now, for LastSign.
+func (s *Session) begins() { s.sending.CompareAndSwap(0, int64(time.Since(s.born))) }
 
 // batchSent empties the batch.
 func (s *Session) batchSent() {
@@ -102,6 +108,7 @@ func (s *Session) leave() {
 	}
 	sent, err := s.try.TrySend(s.batch)
 	if err != nil {
+		s.begins() // and for ever
 		s.writeFailed(err)
 		return
 	}
@@ -314,8 +321,11 @@ func (s *Session) sent(l *lane) {
 		s.logSent(it)
 		return
 	}
-	if it.kind == kOpen {
+	switch it.kind {
+	case kOpen:
 		c.handed = handedAll
+	case kAnswer:
+		c.unsent--
 	}
 	c.started = c.started || it.starts
 	if s.cfg.Side == Plugin && c.course.state == stClosed && l.out.len() == 0 {
