@@ -18,7 +18,7 @@
 // # What ends a process that the host leaves behind
 //
 // The lifeline on stdin, which the plugin must read; on Linux the parent-death
-// signal, whatever the plugin does; and with [DefaultSandbox] on Linux a pid
+// signal, whatever the plugin does; and with [Sandbox.PID] on Linux a pid
 // namespace, whose end is the end of every descendant (K4). [Process.Uncovered]
 // says what of that the machine refused. A host that dies in the instant between
 // a fork and the child's request for the signal leaves that child to its lifeline.

@@ -8,16 +8,6 @@ import (
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
-// Environ returns the environment of a plugin and the sorted names that were
-// left out. Of host, the host's own environment, only what ordinary programs
-// need passes: PATH, HOME, TMPDIR, the locale, TZ, proxies and certificate
-// stores (S1, S3). What begins with PLUGIN_ or TOOLHOST_ never does (S4). own is
-// the operator's list: it wins over host (S2), and loses only names that the
-// handshake needs. Of equal names the last wins. Both lists hold NAME=VALUE.
-func Environ(host, own []string) (env, dropped []string) {
-	return environ(runtime.GOOS, host, StandardEnv(), own)
-}
-
 // StandardEnv is the names of the host's variables that pass to a plugin, in the
 // form of [Sandbox.Pass].
 func StandardEnv() []string {
@@ -27,7 +17,10 @@ func StandardEnv() []string {
 	return slices.Clone(hostNames)
 }
 
-// environ is Environ for the names in pass, on the system goos. Windows does not tell upper from lower case in
+// environ returns the environment of a plugin on the system goos, and the sorted names that were left out. Of host,
+// the host's own environment, only the names in pass do: what ordinary programs need (S1, S3). What begins with PLUGIN_ or
+// TOOLHOST_ never does (S4). own is the operator's list: it wins over host (S2), and loses only names that the
+// handshake needs. Of equal names the last wins. Both lists hold NAME=VALUE. Windows does not tell upper from lower case in
 // a name; what passes keeps the case of the one that came first.
 func environ(goos string, host, pass, own []string) (env, dropped []string) {
 	known := func(name string) string {

@@ -21,7 +21,7 @@ func TestEnviron(t *testing.T) {
 		"XDG_RUNTIME_DIR=/run", "LD_PRELOAD=/evil", "GIVEN=host", "=odd", "noequals",
 	}
 	own := []string{"HOME=/mine", "GIVEN=own", "EMPTY=", "TOOLHOST_PLUGIN_CONN=7", "PLUGIN_MULTIPLEX_GRPC=true", "HOME=/last", "E=a=b"}
-	env, dropped := Environ(host, own)
+	env, dropped := environ("linux", host, StandardEnv(), own)
 	slices.Sort(env)
 	wantEnv := []string{
 		"E=a=b", "EMPTY=", "GIVEN=own", "HOME=/last", "LANG=de", "LC_ALL=C", "PATH=/bin", "SSL_CERT_FILE=/c", "TMPDIR=/t", "TZ=UTC",

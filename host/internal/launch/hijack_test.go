@@ -22,7 +22,7 @@ func TestT55_WhatHijacksAProgramDoesNotPass(t *testing.T) {
 	for _, name := range hijackers {
 		host = append(host, name+"=evil")
 	}
-	env, dropped := Environ(append([]string{"PATH=/bin"}, host...), nil)
+	env, dropped := environ("linux", append([]string{"PATH=/bin"}, host...), StandardEnv(), nil)
 	want := []string{"PATH=/bin", "LC_=evil"} // the locale's names pass: they choose, and run nothing
 	if !slices.Equal(env, want) {
 		t.Errorf("passed: %q, want %q", env, want)
@@ -31,7 +31,7 @@ func TestT55_WhatHijacksAProgramDoesNotPass(t *testing.T) {
 		t.Errorf("%d of %d names were dropped: %q", len(dropped), len(hijackers)-1, dropped)
 	}
 	for _, name := range hijackers {
-		if env, _ := Environ(host, []string{name + "=meant"}); !slices.Contains(env, name+"=meant") || slices.Contains(env, name+"=evil") {
+		if env, _ := environ("linux", host, StandardEnv(), []string{name + "=meant"}); !slices.Contains(env, name+"=meant") || slices.Contains(env, name+"=evil") {
 			t.Errorf("%s was named, and passed is %q", name, env)
 		}
 	}

@@ -127,7 +127,7 @@ func serve() error {
 }
 
 func self(output func(Line), steps ...string) Spec {
-	return Spec{Name: "test", Path: os.Args[0], Args: append([]string{"child"}, steps...), Timeout: 30 * time.Second, Sandbox: DefaultSandbox(), Output: output}
+	return Spec{Name: "test", Path: os.Args[0], Args: append([]string{"child"}, steps...), Timeout: 30 * time.Second, Sandbox: Sandbox{PID: true, Hide: true, Optional: []string{"*"}}, Output: output}
 }
 
 func newLauncher(t *testing.T) *Launcher {

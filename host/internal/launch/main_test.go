@@ -191,13 +191,18 @@ func (s *sink) text() string {
 	return b.String()
 }
 
+// defaultSandbox is a pid namespace and hidden directories, where the machine gives them.
+func defaultSandbox() Sandbox {
+	return Sandbox{PID: true, Hide: true, Optional: []string{confine.PID, confine.State}}
+}
+
 // profiles are the sandboxes that need no helper.
-var profiles = map[string]Sandbox{"default": DefaultSandbox(), "none": {}}
+var profiles = map[string]Sandbox{"default": defaultSandbox(), "none": {}}
 
 // self is a spec for this test binary as a plugin that does the steps.
 func self(s *sink, steps ...string) Spec {
 	spec := Spec{Name: "test", Path: os.Args[0], Args: append([]string{"child"}, steps...), Timeout: 20 * time.Second,
-		Sandbox: DefaultSandbox(),
+		Sandbox: defaultSandbox(),
 		Env:     []string{"GORACE=atexit_sleep_ms=0"}} // or an exit takes a second under the race detector
 	if s != nil {
 		spec.Output = s.add

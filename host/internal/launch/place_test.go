@@ -26,9 +26,9 @@ func strictSandbox() Sandbox {
 	}
 }
 
-// helped is DefaultSandbox with the helper.
+// helped is defaultSandbox with the helper.
 func helped() Sandbox {
-	s := DefaultSandbox()
+	s := defaultSandbox()
 	s.Helper = os.Args[0]
 	return s
 }
@@ -146,9 +146,9 @@ func (p place) tryAll() {
 	}
 	report("default", p.try(helped(), hidden, 0))
 	if os.Getuid() == 0 {
-		report("default without a helper", p.try(DefaultSandbox(), hidden, 0))
+		report("default without a helper", p.try(defaultSandbox(), hidden, 0))
 	} else {
-		report("default without a helper", p.try(DefaultSandbox(), []trial{{"read:" + p.dir + "/state/key", "read content"}}, 1))
+		report("default without a helper", p.try(defaultSandbox(), []trial{{"read:" + p.dir + "/state/key", "read content"}}, 1))
 	}
 	strict := strictSandbox()
 	strict.Settings.Read, strict.Settings.Write = []string{p.dir + "/in"}, []string{p.dir + "/out"}

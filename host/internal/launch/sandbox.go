@@ -36,12 +36,6 @@ type Sandbox struct {
 	Set []string
 }
 
-// DefaultSandbox is a pid namespace and hidden directories, where the machine
-// gives them.
-func DefaultSandbox() Sandbox {
-	return Sandbox{PID: true, Hide: true, Optional: []string{confine.PID, confine.State}}
-}
-
 // optional reports whether a process starts without a setting.
 func (s *Sandbox) optional(setting string) bool {
 	return slices.Contains(s.Optional, setting) || slices.Contains(s.Optional, "*")

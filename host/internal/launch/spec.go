@@ -24,7 +24,7 @@ type Spec struct {
 	Args []string
 	// Env holds the operator's own variables as K=V. They win over the
 	// allow-list (S2); names that belong to go-plugin or to this package are
-	// dropped. See [Environ].
+	// dropped. See [StandardEnv].
 	Env []string
 	// Dir is the working directory. If empty, the host's.
 	Dir string

@@ -26,11 +26,6 @@ const (
 	emptyArray  = "[]"
 )
 
-// RepairKinds are all kinds of repair, for ReadOptions.Off and for what checks its values.
-func RepairKinds() []string {
-	return []string{RepairText, RepairWholeArgument, RepairStringified, RepairNull, RepairNumber, RepairBoolean, RepairAlias}
-}
-
 // ReadOptions say what a tool wants of Read. The zero value is right for most.
 type ReadOptions struct {
 	Off    []string // repair kinds that are not made; unknown ones have no effect
