@@ -82,9 +82,9 @@ func (r *run) release() {
 	if !r.private() || r.time.late || r.time.ctx.Err() != nil {
 		return
 	}
-	done := r.time.ctx.done
+	done := r.time.ctx.Made()
 	*r = run{}
-	r.time.ctx.done = done // it was never closed
+	r.time.ctx.Reuse(done)
 	runs.Put(r)
 }
 

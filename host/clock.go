@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // clock is the time that a call may take. It stands still while a person is asked (b52). All but ctx and cancel is guarded by
@@ -15,7 +17,7 @@ type clock struct {
 	stands    int           // how many questions are open
 	over      bool          // stopped, or its time is over
 	late      bool          // its time was over before it was stopped
-	ctx       callContext   // if the caller's context can not end
+	ctx       lazy.Context  // if the caller's context can not end
 	cancel    context.CancelCauseFunc
 }
 
@@ -29,7 +31,7 @@ func (r *run) limit(ctx context.Context) (context.Context, *clock) {
 	c := &r.time
 	c.deadlines = &r.host.deadlines
 	if ctx.Done() == nil {
-		c.ctx.Context = ctx
+		c.ctx.Values = ctx
 		ctx = &c.ctx
 	} else {
 		ctx, c.cancel = context.WithCancelCause(ctx)
@@ -48,7 +50,7 @@ func (c *clock) end(cause error) {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	c.ctx.end(cause)
+	c.ctx.End(cause, cause)
 }
 
 // stop ends the call's context, unless it is private: nobody waits for the end of a context that nobody has.

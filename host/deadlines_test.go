@@ -11,7 +11,6 @@ import (
 // limited is a clock of d that runs, and its context.
 func limited(ds *deadlines, d time.Duration) *clock {
 	c := &clock{deadlines: ds, ends: time.Now().Add(d)}
-	c.ctx.Context = context.Background()
 	ds.add(c)
 	return c
 }
@@ -72,38 +71,4 @@ func TestDeadlines_OneTimerEndsEveryClock(t *testing.T) {
 	resume()
 	<-stands.ctx.Done()
 	late.stop(false)
-}
-
-func TestCallContext_ContextsBelowEndWithIt(t *testing.T) {
-	type key struct{}
-	c := &callContext{Context: context.WithValue(context.Background(), key{}, "value")}
-	below, cancel := context.WithCancel(c)
-	defer cancel()
-	far, cancelFar := context.WithCancel(context.WithValue(c, key{}, "other"))
-	defer cancelFar()
-	gone, leave := context.WithCancel(c)
-	leave()
-	if c.Err() != nil || below.Err() != nil || len(c.after) != 1 {
-		t.Fatalf("%v, %v, %d contexts below before the end", c.Err(), below.Err(), len(c.after))
-	}
-	ran := make(chan struct{})
-	stop := context.AfterFunc(c, func() { close(ran) })
-	c.end(context.DeadlineExceeded)
-	c.end(context.Canceled)
-	<-c.Done()
-	<-ran
-	<-far.Done()
-	for name, ctx := range map[string]context.Context{"itself": c, "below": below, "far": far} {
-		if ctx.Err() != context.DeadlineExceeded || context.Cause(ctx) != context.DeadlineExceeded {
-			t.Errorf("%s: %v, cause %v", name, ctx.Err(), context.Cause(ctx))
-		}
-	}
-	if stop() || gone.Err() != context.Canceled {
-		t.Errorf("what was left before ended with %v", gone.Err())
-	}
-	late, cancelLate := context.WithCancel(c)
-	defer cancelLate()
-	if <-late.Done(); late.Value(key{}) != "value" {
-		t.Error("a value is lost")
-	}
 }

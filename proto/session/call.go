@@ -75,7 +75,7 @@ func (c *Call) Context() context.Context {
 // EndContext ends the call's context with a cause of the plugin's own, if it has not ended. Nothing else changes.
 func (c *Call) EndContext(cause error) {
 	if c.ctx != nil {
-		c.ctx.end(context.Canceled, cause)
+		c.ctx.End(context.Canceled, cause)
 	}
 }
 

@@ -2,48 +2,27 @@ package session
 
 import (
 	"context"
-	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
-// callContext is the context of a call in the plugin. What it consists of is made when somebody asks for it: most tools
-// never look at theirs. One timer ends those of a session whose time is over.
-//
-// Package context keeps a cause beside the error only in contexts of its own, so inner is one, made for its cause. Children
-// end through AfterFunc, with the error and the cause of this context.
+// callContext is the context of a call in the plugin: most tools never look at theirs. One timer ends those of a session whose time
+// is over and whose end somebody waits for; the others say that it is over when they are asked.
 type callContext struct {
+	lazy.Context
 	s        *Session
 	deadline time.Time // zero: none; not changed once the call is open
-
-	mu       sync.Mutex // taken after s.mu where both are
-	err      error      // not nil once it has ended
-	cause    error
-	done     chan struct{}   // nil until somebody waits
-	inner    context.Context // nil until somebody asks for a value
-	stop     context.CancelCauseFunc
-	children map[*child]struct{}
 }
-
-// child is what is told of the end.
-type child struct{ end func() }
 
 // Deadline implements [context.Context].
 func (x *callContext) Deadline() (time.Time, bool) { return x.deadline, !x.deadline.IsZero() }
 
 // Done implements [context.Context].
 func (x *callContext) Done() <-chan struct{} {
-	x.mu.Lock()
-	done, first := x.done, x.done == nil
-	if first {
-		done = make(chan struct{})
-		x.done = done
-		if x.err != nil {
-			close(done)
-		}
-	}
-	x.mu.Unlock()
+	first := x.Made() == nil
+	done := x.Context.Done()
 	if first && !x.deadline.IsZero() {
 		x.s.alarm(x.deadline)
 	}
@@ -53,67 +32,13 @@ func (x *callContext) Done() <-chan struct{} {
 // Err implements [context.Context].
 func (x *callContext) Err() error {
 	x.lapse(time.Now())
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.err
+	return x.Context.Err()
 }
 
-// Value is how package context finds the cause. There are no values.
+// Value implements [context.Context].
 func (x *callContext) Value(key any) any {
 	x.lapse(time.Now())
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.inner == nil {
-		x.inner, x.stop = context.WithCancelCause(context.Background())
-		if x.err != nil {
-			x.stop(x.cause)
-		}
-	}
-	return x.inner.Value(key)
-}
-
-// AfterFunc is how package context attaches children. It is called with a lock that f takes.
-func (x *callContext) AfterFunc(f func()) (stop func() bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.err != nil {
-		go f() // ends at once: it ends a context
-		return func() bool { return false }
-	}
-	c := &child{f}
-	if x.children == nil {
-		x.children = make(map[*child]struct{})
-	}
-	x.children[c] = struct{}{}
-	return func() bool {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		_, there := x.children[c]
-		delete(x.children, c)
-		return there
-	}
-}
-
-// end ends the context, once.
-func (x *callContext) end(err, cause error) {
-	x.mu.Lock()
-	if x.err != nil {
-		x.mu.Unlock()
-		return
-	}
-	x.err, x.cause = err, cause
-	if x.stop != nil {
-		x.stop(cause)
-	}
-	if x.done != nil {
-		close(x.done)
-	}
-	children := x.children
-	x.children = nil
-	x.mu.Unlock()
-	for c := range children {
-		c.end()
-	}
+	return x.Context.Value(key)
 }
 
 // lapse ends the context if its time is over, and reports whether it was.
@@ -121,15 +46,8 @@ func (x *callContext) lapse(now time.Time) bool {
 	if x.deadline.IsZero() || now.Before(x.deadline) {
 		return false
 	}
-	x.end(context.DeadlineExceeded, &CancelError{Reason: pb.CancelReason_CANCEL_REASON_TIMEOUT})
+	x.End(context.DeadlineExceeded, &CancelError{Reason: pb.CancelReason_CANCEL_REASON_TIMEOUT})
 	return true
-}
-
-// waits reports whether the context has to end in time because somebody waits for it.
-func (x *callContext) waits() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.done != nil && x.err == nil
 }
 
 // alarm makes the session's timer fire at t or before. It stays as it is when calls end: the next ones are later.
@@ -162,7 +80,7 @@ func (s *Session) expire() {
 	now := time.Now()
 	for _, c := range s.calls {
 		d := c.ctx.deadline
-		if d.IsZero() || c.ctx.lapse(now) || !next.IsZero() && !d.Before(next) || !c.ctx.waits() {
+		if d.IsZero() || c.ctx.lapse(now) || !next.IsZero() && !d.Before(next) || !c.ctx.Awaited() {
 			continue
 		}
 		next = d
