@@ -245,10 +245,12 @@ func (a *attempt) await(ctx context.Context) (out *pb.Output, err error) {
 			a.flush(ctx, b.Failed.GetLastLog())
 			r.errorViews = b.Failed.GetViews()
 			a.done()
+			defer a.call.Release()
 			return nil, a.failed(ctx, b.Failed)
 		case *pb.Frame_Suspended:
 			a.flush(ctx, b.Suspended.GetLastLog())
 			a.done()
+			defer a.call.Release()
 			return nil, r.suspended(ctx, b.Suspended)
 		}
 	}
@@ -318,6 +320,7 @@ func (r *run) suspended(ctx context.Context, s *pb.Suspended) error {
 // output takes the outcome: the log that belongs to it first (O4). A call that has more to do in the plugin
 // stays open until it settles.
 func (a *attempt) output(ctx context.Context, out *pb.Output) (*pb.Output, error) {
+	a.run.took = a.call
 	a.flush(ctx, out.GetLastLog())
 	if out.GetClosed() {
 		a.done()
@@ -347,6 +350,7 @@ func (a *attempt) done() {
 // end gives the attempt up.
 func (a *attempt) end(reason pb.CancelReason) {
 	a.call.Cancel(reason, "")
+	a.call.Release()
 	a.proc.leave()
 }
 
@@ -362,6 +366,9 @@ func (a *attempt) recvError(ctx context.Context, err error) error {
 	}
 	if t, ok := errors.AsType[*session.TooLargeError](err); ok {
 		return r.fail(TooLarge, outcome, t)
+	}
+	if f, ok := errors.AsType[*session.FullError](err); ok {
+		return r.fail(TooLarge, outcome, fmt.Errorf("%w (limits.held); the plugin does not wait for room: build it with a newer SDK, raise the limit or make fewer calls at once", f))
 	}
 	switch {
 	case errors.Is(err, session.ErrEnded):

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/schema"
+	"github.com/toolhost/toolhost/proto/session"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
@@ -111,6 +112,7 @@ type run struct {
 	reasons     []string          // why an approval is needed; none: it is not
 	round       *round            // what came before, of a call that is resumed
 	first       attempt           // most calls need no other
+	took        *session.Call     // whose output is being checked
 	live        *attempt          // gave the output and waits for its acceptance
 	views       []*pb.DerivedView // that the plugin made of the input
 	errorViews  []*pb.DerivedView // that it made of its failure
@@ -201,6 +203,7 @@ func (r *run) stages(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer r.took.Release()
 	return r.accept(out)
 }
 

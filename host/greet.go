@@ -98,12 +98,13 @@ func (pr *process) hello(ctx context.Context) ([]byte, error) {
 	pr.sess = session.New(stream, session.Config{
 		Side:           session.Host,
 		Limits:         session.Limits{Message: p.lim.Message},
+		Held:           p.lim.Held,
 		OnLog:          pr.logRecord,
 		OnToolsChanged: pr.toolsChanged,
 	})
 	welcome, err := pr.sess.Hello(ctx, &pb.Hello{
 		Versions: []uint32{wire.Version},
-		Limits:   &pb.Limits{Message: uint64(p.lim.Message), Window: wire.Window, Log: wire.MaxLog},
+		Limits:   &pb.Limits{Message: uint64(p.lim.Message), Window: wire.Window, Log: wire.MaxLog, Held: uint64(max(0, p.lim.Held))},
 		Settings: p.cfg.Settings,
 	})
 	switch {

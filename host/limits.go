@@ -31,6 +31,11 @@ type Limits struct {
 	BackoffMost  time.Duration // the longest such wait; 30 s
 	Circuit      int           // deaths in a row without a completed call that quarantine a plugin; 5
 
+	// Held is how many bytes of one plugin process's large messages the host holds at once, of all its calls together: outputs, custom
+	// output, views and whatever else is over 16 KiB, from when the first bytes of one arrive until it was checked; 256 MiB. A message
+	// counts as half of Held at most. Negative: no limit. A plugin waits until there is room; what one sends that does not wait fails its call with
+	// TooLarge. The limit is a process's own: no plugin takes the room of another.
+	Held    int
 	Message int // bytes of one message between host and plugin, both directions; 32 MiB
 	Input   int // bytes of one input or request context; 1 MiB
 	Output  int // bytes of one output; 32 MiB
@@ -45,7 +50,7 @@ func (l Limits) withDefaults() Limits {
 		Call: time.Minute, CallMax: 10 * time.Minute, Suspension: 7 * 24 * time.Hour, Parallel: 10,
 		Drain: 10 * time.Second, Grace: 2 * time.Second, Reap: time.Second,
 		BackoffFirst: 200 * time.Millisecond, BackoffMost: 30 * time.Second, Circuit: 5,
-		Message: wire.MaxMessage, Input: 1 << 20, Output: wire.MaxMessage, Values: 1_000_000, Depth: 200,
+		Held: 8 * wire.MaxMessage, Message: wire.MaxMessage, Input: 1 << 20, Output: wire.MaxMessage, Values: 1_000_000, Depth: 200,
 	})
 }
 
@@ -67,6 +72,7 @@ func (l Limits) over(base Limits) Limits {
 	l.BackoffFirst = cmp.Or(l.BackoffFirst, base.BackoffFirst)
 	l.BackoffMost = cmp.Or(l.BackoffMost, base.BackoffMost)
 	l.Circuit = cmp.Or(l.Circuit, base.Circuit)
+	l.Held = cmp.Or(l.Held, base.Held)
 	l.Message = cmp.Or(l.Message, base.Message)
 	l.Input = cmp.Or(l.Input, base.Input)
 	l.Output = cmp.Or(l.Output, base.Output)

@@ -3,6 +3,7 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/host"
@@ -144,6 +146,9 @@ func (p *wirePlugin) manifest() *pb.Manifest {
 		for i := range 40 {
 			m.Tools = append(m.Tools, &pb.Tool{Id: fmt.Sprint("t", i), Description: strings.Repeat("x", 1<<20)})
 		}
+	}
+	if p.evil == "many parts" { // two million tools of two bytes each
+		m.ProtoReflect().SetUnknown(bytes.Repeat([]byte{4<<3 | byte(protowire.BytesType), 0}, 2_000_000))
 	}
 	return m
 }
@@ -283,9 +288,12 @@ func (p *wirePlugin) call(id uint64, send func(uint64, ...*pb.Frame) error) erro
 	case "announces": // arg: bytes
 		n, _ := strconv.ParseUint(p.arg, 10, 64)
 		return send(id, &pb.Frame{Body: &pb.Frame_Chunk{Chunk: &pb.Chunk{Size: n, Data: make([]byte, 1000)}}})
-	case "sends": // arg: bytes of a frame, all of them sent
+	case "sends", "hoards": // arg: bytes of a frame, all of them sent, or all but the last piece
 		n, _ := strconv.Atoi(p.arg)
 		for at, piece := 0, 16<<10; at < n; at += piece {
+			if p.evil == "hoards" && at+piece >= n {
+				break
+			}
 			c := &pb.Chunk{Data: make([]byte, min(piece, n-at)), Last: at+piece >= n}
 			if at == 0 {
 				c.Size = uint64(n)

@@ -80,6 +80,9 @@ func (c *Client) Invoke(ctx context.Context, method string, args, reply any, opt
 	} else if err != io.EOF {
 		return err
 	}
+	if Parts(msg, out.ProtoReflect().Descriptor(), maxParts) > maxParts {
+		return status.Errorf(codes.ResourceExhausted, "rpc: the response has more than %d parts", maxParts)
+	}
 	if err := proto.Unmarshal(msg, out); err != nil {
 		return status.Errorf(codes.Internal, "rpc: the response: %v", err)
 	}

@@ -36,6 +36,7 @@ type Call struct {
 	lost   error // what the peer did that lost a frame
 	wake   chan struct{}
 	join   joiner
+	hand   int          // what the frame that Recv returned last takes of Config.Held; for the goroutine that receives
 	ctx    *callContext // plugin side
 
 	// The first elements, so that a small call allocates no queue.
@@ -46,7 +47,8 @@ type Call struct {
 // received is a frame that Recv has not taken yet.
 type received struct {
 	frame *pb.Frame
-	cost  int
+	cost  int32
+	held  int32 // what it takes of Config.Held
 }
 
 // handed says how much of open was given to the stream.
@@ -80,14 +82,16 @@ func (c *Call) EndContext(cause error) {
 }
 
 // Recv returns the call's next frame in order; it belongs to the caller. A write, delta_view,
-// span or input_delta that is taken returns its credit to the peer. Errors, each
+// span or input_delta that is taken returns its credit to the peer. A large frame counts in Config.Held until the
+// next Recv or Release, also after the call's end. Errors, each
 // after everything that was received before: ErrClosed when the peer has closed the
-// call, *TooLargeError or *StateError when a frame of this call was lost because
+// call, *TooLargeError, *FullError or *StateError when a frame of this call was lost because
 // it broke a limit or a rule of chunks, ErrEnded. At once: ErrClosed after Close or
 // Cancel on this side, *CancelError in the plugin when the host has cancelled, and
 // ctx's cause when there is nothing to receive.
 func (c *Call) Recv(ctx context.Context) (*pb.Frame, error) {
 	c.s.mu.Lock()
+	c.release()
 	for {
 		f, err := c.take()
 		if f != nil || err != nil {
@@ -128,6 +132,22 @@ func (c *Call) Started() bool {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	return c.started
+}
+
+// Release says that the owner is through with the frame that Recv returned last: it takes nothing of Config.Held any more.
+// It is for the goroutine that calls Recv, which does the same.
+func (c *Call) Release() {
+	if c.hand == 0 {
+		return
+	}
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.release()
+}
+
+func (c *Call) release() {
+	c.s.unhold(c.hand)
+	c.hand = 0
 }
 
 // Close ends the call on this side. In the plugin it sends closed unless the
@@ -195,7 +215,7 @@ func (c *Call) closeHost() {
 		c.outlived()
 	case st == stOutput && confirmed:
 		c.over = true // what waits, such as accepted, is still sent
-		c.in.reset()
+		c.dropReceived()
 		c.signal()
 		c.outlived()
 	default:
@@ -231,7 +251,7 @@ func (c *Call) closePlugin() {
 // finish ends this side of a call whose closed (or outcome that closes) is queued.
 func (c *Call) finish() {
 	c.over = true
-	c.in.reset()
+	c.dropReceived()
 	c.EndContext(ErrClosed)
 	c.signal()
 }
@@ -240,8 +260,23 @@ func (c *Call) finish() {
 func (c *Call) dropAll() {
 	c.lane.out.reset()
 	c.lane.cut = nil
+	c.s.unpark(&c.lane)
 	c.owed, c.half = 0, nil
+	c.dropReceived()
+	c.dropJoin()
+}
+
+// dropReceived forgets what was not taken.
+func (c *Call) dropReceived() {
+	for c.in.len() > 0 {
+		c.s.unhold(int(c.in.pop().held))
+	}
 	c.in.reset()
+}
+
+// dropJoin forgets what has arrived of a frame.
+func (c *Call) dropJoin() {
+	c.s.unhold(c.s.costs(uint64(c.join.size)))
 	c.join = joiner{}
 }
 
@@ -280,7 +315,8 @@ func (c *Call) take() (*pb.Frame, error) {
 		return nil, ErrClosed
 	case c.in.len() > 0:
 		r := c.in.pop()
-		c.giveBack(r.cost)
+		c.hand = int(r.held)
+		c.giveBack(int(r.cost))
 		return r.frame, nil
 	case c.lost != nil:
 		return nil, c.lost

@@ -1,10 +1,12 @@
 package session
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"unsafe"
 
+	"github.com/toolhost/toolhost/proto/rpc"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
@@ -126,8 +128,13 @@ func uncleared(n int) []byte {
 	return unsafe.Slice(unsafe.StringData(b.String()), n)[:0]
 }
 
+var frameType = (*pb.Frame)(nil).ProtoReflect().Descriptor()
+
 // frame decodes the whole.
 func (b *body) frame() (f *pb.Frame, size int, err error) {
+	if rpc.Parts(b.data, frameType, maxParts) > maxParts {
+		return nil, 0, &StateError{Frame: kChunk.String(), State: joining, Reason: fmt.Sprintf("more than %d parts in one frame", maxParts)}
+	}
 	f, err = unmarshalFrame(b.data, sharedAll) // which is the frame's from here on
 	if err != nil {
 		return nil, 0, &StateError{Frame: kChunk.String(), State: joining, Reason: err.Error()}

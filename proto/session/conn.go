@@ -9,13 +9,14 @@ import (
 
 // Hello sends the host's hello and waits for the welcome, after which both ends
 // keep to the smaller of both ends' limits. Host side, once, before any Open. If
-// h.Limits is nil, the session fills in its own. A welcome with a refusal is
+// h.Limits is nil, the session fills in its own and Config.Held. A welcome with a refusal is
 // returned like any other, but no call can be opened. h belongs to the session
 // afterwards. Errors: *StateError for a second hello, *TooLargeError, ErrEnded,
 // or ctx's cause.
 func (s *Session) Hello(ctx context.Context, h *pb.Hello) (*pb.Welcome, error) {
 	if h.Limits == nil {
 		h.Limits = s.own.toWire()
+		h.Limits.Held = uint64(s.cfg.Held)
 	}
 	if err := s.sendHello(h); err != nil {
 		return nil, err
@@ -161,6 +162,7 @@ func (s *Session) receiveHello(h *pb.Hello) {
 	}
 	s.phase = phHello
 	s.lim = s.own.smaller(h.GetLimits())
+	s.room.limit = fromWire(h.GetLimits().GetHeld())
 	var w *pb.Welcome
 	s.outside(func() { w = s.cfg.OnHello(h) })
 	if w == nil {
@@ -168,6 +170,7 @@ func (s *Session) receiveHello(h *pb.Hello) {
 	}
 	if w.Limits == nil {
 		w.Limits = s.own.toWire()
+		w.Limits.Held = uint64(s.cfg.Held)
 	}
 	s.lim = s.lim.smaller(w.Limits)
 	if err := s.postLarge(kWelcome, &pb.Frame{Body: &pb.Frame_Welcome{Welcome: w}}); err != nil {
@@ -185,6 +188,7 @@ func (s *Session) receiveWelcome(w *pb.Welcome) {
 		return
 	}
 	s.lim = s.own.smaller(w.GetLimits())
+	s.room.limit = fromWire(w.GetLimits().GetHeld())
 	s.welcome = w
 	if w.GetRefusal() == "" {
 		s.phase = phServing

@@ -32,6 +32,9 @@ func decodeBatch(data []byte, keep shared) ([]*pb.Frame, error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(text) > chunkAt && f.GetChunk() == nil { // too large to be whole, which the limits may not see
+			forgetAll(f.ProtoReflect())
+		}
 		frames = append(frames, f)
 		data = data[tag+n:]
 	}

@@ -85,6 +85,12 @@
 // latest is kept, at both ends. Log records wait in a queue of wire.LogQueue in
 // the plugin, and are dropped and counted beyond it (O3).
 //
+// Frames in chunks cost credit of the connection, too, if the peer's limits have held: before its first chunk is sent, one costs
+// its size, at most half of held, and window on call 0 returns that once the receiver is through with it: its owner has taken the next
+// frame, or the call is over. A frame without credit waits, and so does what its call sends after it; log, hello and welcome never do. A
+// frame that did not wait, and has no room, is lost. A frame has at most 64 views, and one that comes in chunks at most 1,000 messages
+// and elements of lists.
+//
 // # Order
 //
 // Frames of one call and direction arrive in the order in which they were sent; calls

@@ -77,6 +77,18 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("session: %s frame of %d bytes: over the limit of %d bytes", e.Direction, e.Size, e.Limit)
 }
 
+// FullError says that a frame found no room beside what is held already (Config.Held). It was not stored, and its call has lost
+// it; a peer that sends less at once has not.
+type FullError struct {
+	// Limit is Config.Held, Held how much of it was taken, and Size the frame's, all in bytes.
+	Limit, Held, Size int
+}
+
+// Error names all three.
+func (e *FullError) Error() string {
+	return fmt.Sprintf("session: receive frame of %d bytes: %d bytes of large frames are held already, and %d may be at once", e.Size, e.Held, e.Limit)
+}
+
 // StateError says that a frame does not fit the state of its call or of the
 // session.
 type StateError struct {

@@ -91,7 +91,7 @@ func FuzzHost(f *testing.F) {
 	f.Add(packed([]*pb.Frame{frameOf(1, &pb.DeltaView{Audience: 1, Text: []byte("x")}), frameOf(7, &pb.Asked{}), frameOf(1, &pb.DeltaView{Audience: -1})}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, b := memPair()
-		s := New(a, Config{Side: Host, Limits: Limits{Message: 1 << 20, Window: 500}, OnLog: func(uint64, *pb.Log) {}})
+		s := New(a, Config{Side: Host, Limits: Limits{Message: 1 << 20, Window: 500}, Held: fuzzHeld, OnLog: func(uint64, *pb.Log) {}})
 		s.mu.Lock() // in place of a hello, which the peer would have to answer
 		s.phase = phServing
 		s.mu.Unlock()
@@ -107,12 +107,17 @@ func FuzzHost(f *testing.F) {
 		_ = calls[0].Send(done, deltaFrame([]byte("delta")))
 		feed(t, s, b, data)
 		s.Wait()
+		if held := s.room.held; held < 0 || held > fuzzHeld {
+			t.Errorf("%d bytes are held", held)
+		}
 		for _, c := range calls {
 			outcomes(t, c)
 		}
 		s.Close()
 	})
 }
+
+const fuzzHeld = 3000
 
 // outcomes receives all of a call whose session has ended.
 func outcomes(t *testing.T, c *Call) {

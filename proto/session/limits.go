@@ -37,6 +37,8 @@ const (
 	maxCancel    = 4 << 10            // bytes of a cancel's message
 	maxReplies   = 1024               // frames that wait because the peer asked for them
 	maxUnclosed  = 10_000             // calls that are over here and that the plugin has not closed
+	maxViews     = 64                 // views in one frame
+	maxParts     = 1000               // messages and elements of lists in one frame that came in chunks; see rpc.Parts
 )
 
 func (l Limits) withDefaults() Limits {
@@ -128,6 +130,23 @@ func payload(f *pb.Frame) int {
 		return len(b.Asked.GetError()) + viewsSize(b.Asked.GetViews())
 	}
 	return 0
+}
+
+// viewsOf are the views that f carries.
+func viewsOf(f *pb.Frame) []*pb.DerivedView {
+	switch b := f.GetBody().(type) {
+	case *pb.Frame_Output:
+		return b.Output.GetDerived().GetViews()
+	case *pb.Frame_Failed:
+		return b.Failed.GetViews()
+	case *pb.Frame_Suspended:
+		return b.Suspended.GetViews()
+	case *pb.Frame_Derived:
+		return b.Derived.GetViews()
+	case *pb.Frame_Asked:
+		return b.Asked.GetViews()
+	}
+	return nil
 }
 
 func derivedSize(d *pb.Derived) int { return len(d.GetModel()) + viewsSize(d.GetViews()) }

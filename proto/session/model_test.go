@@ -15,7 +15,7 @@ import (
 // The model: what one end has sent on a call and the other has received is one text, in which
 // deltas are themselves and other frames are tokens. Whatever happens, the received text is a beginning of
 // the sent one, at most one outcome is in it, and neither end sees a violation. If nobody cancelled or
-// died, it is the whole text.
+// died, it is the whole text. And once all is taken, no room for large frames is (Config.Held).
 type modelCall struct {
 	host, plugin     *Call
 	toPlugin, toHost modelFlow
@@ -62,7 +62,7 @@ func runModel(t *testing.T, seed uint64) {
 	open, calls := accepting()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	limits := Limits{Window: 200 + rng.IntN(5000)}
-	m := &model{t: t, rng: rng, open: calls, e: connect(t, Config{Limits: limits}, Config{Limits: limits}, open)}
+	m := &model{t: t, rng: rng, open: calls, e: connect(t, Config{Limits: limits, Held: rng.IntN(2) * rng.IntN(400_000)}, Config{Limits: limits}, open)}
 	for range 300 {
 		m.step()
 	}
@@ -79,6 +79,7 @@ func runModel(t *testing.T, seed uint64) {
 			t.Errorf("%+v", st)
 		}
 	}
+	wantFree(t, m.e)
 	open1 := 0
 	for _, c := range m.calls {
 		if !c.closed {

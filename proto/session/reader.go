@@ -166,6 +166,10 @@ func (c *Call) receive(k kind, f *pb.Frame, size int) {
 		c.loseFrame(&TooLargeError{Limit: limit, Size: proto.Size(f), Direction: Receiving})
 		return
 	}
+	if n := len(viewsOf(f)); n > maxViews {
+		c.loseFrame(&StateError{Frame: k.String(), State: c.course.state.String(), Reason: fmt.Sprintf("%d views; the limit is %d", n, maxViews)})
+		return
+	}
 	cost := 0
 	if k.credited() {
 		forgetUnknown(f)
@@ -176,7 +180,7 @@ func (c *Call) receive(k kind, f *pb.Frame, size int) {
 		c.peer -= cost
 	}
 	c.course.apply(k, f, next)
-	c.deliver(k, f, cost)
+	c.deliver(k, received{frame: f, cost: int32(cost), held: int32(c.s.costs(uint64(size)))})
 	if next == stClosed {
 		c.peerClosed()
 	} else if k.outcome() {
@@ -184,21 +188,23 @@ func (c *Call) receive(k kind, f *pb.Frame, size int) {
 	}
 }
 
-// deliver queues f for Recv. A progress that was not taken yet is replaced.
-func (c *Call) deliver(k kind, f *pb.Frame, cost int) {
-	switch k {
-	case kClosed:
+// deliver queues a frame for Recv. A progress that was not taken yet is replaced.
+func (c *Call) deliver(k kind, r received) {
+	if k == kClosed {
 		return
-	case kProgress:
+	}
+	c.s.room.kept = r.held > 0
+	if k == kProgress {
 		if c.newest > 0 {
 			if waiting := c.in.at(c.newest - 1); waiting != nil {
-				waiting.frame = f
+				c.s.unhold(int(waiting.held))
+				*waiting = r
 				return
 			}
 		}
-		c.newest = c.in.push(received{frame: f}) + 1
-	default:
-		c.in.push(received{frame: f, cost: cost})
+		c.newest = c.in.push(r) + 1
+	} else {
+		c.in.push(r)
 	}
 	c.signalRecv()
 }
@@ -210,7 +216,8 @@ func (c *Call) peerClosed() {
 		c.s.unclosed--
 	}
 	c.lane.out.reset()
-	c.lane.cut, c.owed, c.half, c.join = nil, 0, nil, joiner{}
+	c.lane.cut, c.owed, c.half = nil, 0, nil
+	c.dropJoin()
 	c.signal()
 	c.s.forget(c)
 }
@@ -265,9 +272,10 @@ func (s *Session) receiveChunk(id uint64, chunk *pb.Chunk) {
 	}
 	if c == nil || c.over || c.cancel != nil {
 		s.stats.Stray++
+		s.giveRoom(s.costs(chunk.GetSize())) // the peer must not wait for it
 		return
 	}
-	body, err := c.join.add(chunk, s.lim.Message)
+	body, err := c.addChunk(chunk)
 	if body == nil && err == nil {
 		return
 	}
@@ -280,6 +288,10 @@ func (s *Session) receiveChunk(id uint64, chunk *pb.Chunk) {
 			}
 		})
 	}
+	if chunk.GetLast() && body != nil {
+		s.room.kept = false
+		defer s.unholdLost(s.costs(uint64(body.size)))
+	}
 	switch {
 	case err == nil && f == nil: // there is more to come
 	case err != nil && c.course.state == stNew:
@@ -290,6 +302,22 @@ func (s *Session) receiveChunk(id uint64, chunk *pb.Chunk) {
 	default:
 		s.receiveJoined(c, f, size)
 	}
+}
+
+// addChunk gives a chunk to the joiner, if there is room for the whole frame. That of a frame that is whole stays taken.
+func (c *Call) addChunk(chunk *pb.Chunk) (*body, error) {
+	s, cost := c.s, c.s.costs(uint64(c.join.size))
+	if !c.join.active {
+		if err := s.hold(chunk); err != nil {
+			return nil, c.join.lose(chunk, err)
+		}
+		cost = s.costs(chunk.GetSize())
+	}
+	to, err := c.join.add(chunk, s.lim.Message)
+	if err != nil {
+		s.unhold(cost)
+	}
+	return to, err
 }
 
 // receiveJoined handles a frame that came in chunks on c.
@@ -340,6 +368,10 @@ func (s *Session) receiveConnChunk(chunk *pb.Chunk) {
 }
 
 func (s *Session) receiveWindow(id uint64, w *pb.Window) {
+	if id == 0 {
+		s.receiveRoom(w)
+		return
+	}
 	c := s.calls[id]
 	if c == nil {
 		s.stats.Stray++
@@ -414,4 +446,21 @@ func forget(m protoreflect.Message) {
 	if len(m.GetUnknown()) > 0 {
 		m.SetUnknown(nil)
 	}
+}
+
+// forgetAll is forgetUnknown for every frame, at any depth.
+func forgetAll(m protoreflect.Message) {
+	forget(m)
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.Message() == nil:
+		case f.IsList():
+			for i := range v.List().Len() {
+				forgetAll(v.List().Get(i).Message())
+			}
+		default:
+			forgetAll(v.Message())
+		}
+		return true
+	})
 }

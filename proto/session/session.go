@@ -30,6 +30,11 @@ type Config struct {
 	Side Side
 	// Limits are this end's own; the smaller of both ends' hold after the welcome.
 	Limits Limits
+	// Held is how many bytes of the peer's large frames, those that come in chunks, this end holds at once, of all calls
+	// together: what is announced and arrives, what waits for Recv, and what Recv returned last. A frame counts as half of
+	// Held at most. The peer waits until there is room; what one sends that does not is lost with a *FullError, before
+	// anything of it is stored. If zero, no limit.
+	Held int
 
 	// OnHello answers the hello. Plugin side, required. If it returns nil, or a
 	// welcome with a refusal, no call can be opened. If Limits of the welcome is
@@ -79,6 +84,7 @@ type Session struct {
 	nonce    uint64
 	lastTime time.Time
 	stats    Stats
+	room     room
 
 	// What waits to be sent.
 	idle     bool            // the writer waits for wake
@@ -335,6 +341,7 @@ func (s *Session) end(err error) {
 		s.timer.Stop()
 	}
 	s.control, s.ready, s.later = fifo[*pb.Frame]{}, list{}, list{}
+	s.room.parked = nil
 	s.conn.out.reset()
 	s.kick()
 }

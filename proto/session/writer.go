@@ -19,6 +19,7 @@ type lane struct {
 	cut    [][]byte // what is left of the first item, if a part of it was sent
 	next   *lane
 	listed bool // in ready or later
+	parked bool // in room.parked
 	batch  uint64
 	chunks int // of that batch
 }
@@ -165,6 +166,9 @@ func (s *Session) takeControl(batch []*pb.Frame) ([]*pb.Frame, int) {
 	size := 0
 	for s.control.len() > 0 && size < batchSize {
 		f := s.control.pop()
+		if w := f.GetWindow(); w != nil && w == s.room.told {
+			s.room.told = nil
+		}
 		size += proto.Size(f)
 		batch = append(batch, f)
 	}
@@ -221,7 +225,7 @@ func (s *Session) serve(l *lane, batch []*pb.Frame, full int) ([]*pb.Frame, int,
 		if !whole && l.batch == s.batchNo && l.chunks >= batchChunks || l.waitsForLog(s) {
 			return batch, size, turnWait
 		}
-		if !l.pay(it) {
+		if !whole && l.cut == nil && !s.roomLeft(l) || !l.pay(it) {
 			return batch, size, turnIdle
 		}
 		if whole {
@@ -236,6 +240,7 @@ func (s *Session) serve(l *lane, batch []*pb.Frame, full int) ([]*pb.Frame, int,
 			s.sent(l)
 			continue
 		}
+		s.takeRoom(l, f.GetChunk())
 		batch = append(batch, f)
 		size += len(f.GetChunk().GetData()) + frameRoom
 		if len(l.cut) == 0 {

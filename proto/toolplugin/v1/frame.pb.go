@@ -1024,7 +1024,12 @@ type Limits struct {
 	// Bytes that may be under way for one call and direction without a window.
 	Window uint64 `protobuf:"varint,2,opt,name=window,proto3" json:"window,omitempty"`
 	// Bytes of one log record.
-	Log           uint64 `protobuf:"varint,3,opt,name=log,proto3" json:"log,omitempty"`
+	Log uint64 `protobuf:"varint,3,opt,name=log,proto3" json:"log,omitempty"`
+	// Bytes of frames in chunks, of all calls together, that this side holds at
+	// once, whatever the other side's value; 0: any number. A frame takes its
+	// size, at most half of held, before its first chunk is sent, and windows on
+	// call 0 return it.
+	Held          uint64 `protobuf:"varint,4,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1076,6 +1081,13 @@ func (x *Limits) GetWindow() uint64 {
 func (x *Limits) GetLog() uint64 {
 	if x != nil {
 		return x.Log
+	}
+	return 0
+}
+
+func (x *Limits) GetHeld() uint64 {
+	if x != nil {
+		return x.Held
 	}
 	return 0
 }
@@ -1346,7 +1358,7 @@ func (x *Log) GetDropped() uint64 {
 	return 0
 }
 
-// Window returns credit.
+// Window returns credit: that of its call, or on call 0 that of Limits.held.
 type Window struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Bytes that the receiver took.
@@ -2999,11 +3011,12 @@ const file_toolplugin_v1_frame_proto_rawDesc = "" +
 	"\rmanifest_hash\x18\x03 \x01(\fR\fmanifestHash\x12\x1a\n" +
 	"\bfeatures\x18\x04 \x03(\tR\bfeatures\x12-\n" +
 	"\x06limits\x18\x05 \x01(\v2\x15.toolplugin.v1.LimitsR\x06limits\x12\x18\n" +
-	"\arefusal\x18\x06 \x01(\tR\arefusal\"L\n" +
+	"\arefusal\x18\x06 \x01(\tR\arefusal\"`\n" +
 	"\x06Limits\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\x04R\amessage\x12\x16\n" +
 	"\x06window\x18\x02 \x01(\x04R\x06window\x12\x10\n" +
-	"\x03log\x18\x03 \x01(\x04R\x03log\"\x1c\n" +
+	"\x03log\x18\x03 \x01(\x04R\x03log\x12\x12\n" +
+	"\x04held\x18\x04 \x01(\x04R\x04held\"\x1c\n" +
 	"\x04Ping\x12\x14\n" +
 	"\x05nonce\x18\x01 \x01(\x04R\x05nonce\"\x1c\n" +
 	"\x04Pong\x12\x14\n" +
