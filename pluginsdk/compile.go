@@ -20,6 +20,7 @@ import (
 type tool struct {
 	def     *pb.Tool
 	running atomic.Int32 // calls in Execute; at most def.MaxConcurrency
+	pace    pace
 
 	decodeInput  func(raw []byte) (any, error)
 	decodeOutput func(raw []byte) (any, error)

@@ -6,10 +6,23 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"github.com/toolhost/toolhost/proto/session"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
+
+// work runs the call and notes how long that took.
+func (c *Call) work() {
+	t := c.tool
+	if t == nil {
+		c.run()
+		return
+	}
+	began := time.Now()
+	defer func() { t.pace.took(time.Since(began)) }()
+	c.run()
+}
 
 // run is the plugin's side of one call, from open to closed. It is the body of the call's
 // one goroutine.

@@ -118,9 +118,9 @@ func (s *server) Session(stream grpc.BidiStreamingServer[pb.SessionRequest, pb.S
 	case <-s.ctx.Done():
 		return status.Error(codes.Unavailable, errStopping.Error())
 	}
-	c := &connection{server: s, ready: make(chan struct{}), workers: workers.Pool[*Call]{Do: (*Call).run, Keep: keepWorkers}}
+	c := &connection{server: s, ready: make(chan struct{}), workers: workers.Pool[*Call]{Do: (*Call).work, Keep: keepWorkers}}
 	c.sess = session.New(session.ServerStream(stream), session.Config{
-		Side: session.Plugin, OnHello: c.hello, OnOpen: c.openCall,
+		Side: session.Plugin, OnHello: c.hello, OnOpen: c.openCall, OnLull: c.lull,
 	})
 	close(c.ready)
 	stop := context.AfterFunc(s.ctx, func() { c.sess.EndContexts(errStopping) })
@@ -174,6 +174,7 @@ type connection struct {
 	ready  chan struct{} // closed when sess is set
 
 	workers workers.Pool[*Call]
+	kept    *Call // that lull runs; the reader's
 
 	reg *Registry // set by hello, before any call is opened; nil if it was refused
 }
@@ -210,6 +211,22 @@ func (c *connection) openCall(w *session.Call, open *pb.Open) {
 	if c.server.ctx.Err() != nil { // Session may have told the calls already
 		w.EndContext(errStopping)
 	}
-	c.server.work.add()
+	if alone := c.server.work.add() == 1; alone && c.kept == nil && call.tool != nil && call.tool.pace.quick() {
+		c.kept = call
+		return
+	}
+	c.workers.Run(call)
+}
+
+// lull runs the call that was kept: here, if nothing else is to be read.
+func (c *connection) lull(idle bool) {
+	call := c.kept
+	if c.kept = nil; call == nil {
+		return
+	}
+	if idle {
+		call.work()
+		return
+	}
 	c.workers.Run(call)
 }

@@ -13,10 +13,12 @@ type work struct {
 	idle chan struct{} // closed when n becomes 0; nil while nobody waits
 }
 
-func (w *work) add() {
+// add returns how many there are now.
+func (w *work) add() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.n++
+	return w.n
 }
 
 func (w *work) done() {

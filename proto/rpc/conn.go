@@ -48,6 +48,8 @@ type conn struct {
 	header  *fieldReader
 	block   []byte // of a header that is not complete
 	blockOf head
+	fed     *Stream // has had messages, and not been told that there are no more for now
+	duty    duty
 	goodbye error // the peer's word why it ends the connection
 
 	mu       sync.Mutex
@@ -84,6 +86,8 @@ func newConn(nc net.Conn, client bool, limit int) *conn {
 		streams: map[uint32]*Stream{}, nextID: 1, greeted: make(chan struct{}),
 		window: firstWindow, first: firstWindow, frame: firstFrame, left: connWindow, most: math.MaxUint32,
 	}
+	c.duty.watch = time.AfterFunc(time.Hour, c.look)
+	c.duty.watch.Stop() // until lend sets it
 	c.room.L, c.flusher.L = &c.mu, &c.mu
 	hello := appendSettings(nil, setting{settingStreams, maxStreams}, setting{settingWindow, streamWindow},
 		setting{settingFrameSize, frameLimit}, setting{settingHeaderList, maxFields})
@@ -98,7 +102,7 @@ func newConn(nc net.Conn, client bool, limit int) *conn {
 // start begins to read and write.
 func (c *conn) start() {
 	c.group.Add(2)
-	go c.read()  // ends when the connection does; joined by wait
+	go c.read()  // ends when the connection does, or hands its place in group to who reads on; joined by wait
 	go c.flush() // ends with the connection; joined by wait
 }
 
@@ -134,10 +138,20 @@ func (c *conn) cause() error {
 	return c.err
 }
 
-// read is the reader. What arrives is handed on before the next frame is looked at.
-func (c *conn) read() {
+// read is the reader, and readOn who takes its place. What arrives is handed on before the next frame is looked at.
+func (c *conn) read() { c.readEnd(c.readAll()) }
+
+func (c *conn) readOn() { c.readEnd(c.readFrames(false)) }
+
+// errNotMine ends the reader whose place another goroutine has taken.
+var errNotMine = errors.New("another goroutine reads")
+
+// readEnd ends the connection for the reader's error.
+func (c *conn) readEnd(err error) {
+	if err == errNotMine {
+		return
+	}
 	defer c.group.Done()
-	err := c.readAll()
 	if b, ok := errors.AsType[*breach](err); ok {
 		c.sayGoodbye(b)
 	}
@@ -145,6 +159,9 @@ func (c *conn) read() {
 		err = c.goodbye
 	}
 	c.close(lost(err))
+	if c.fed != nil {
+		c.fed.onLull(false)
+	}
 	for _, s := range c.all() {
 		s.drop(c.cause())
 	}
@@ -158,20 +175,28 @@ func lost(err error) error {
 	return status.Errorf(codes.Unavailable, "the connection broke: %v", err)
 }
 
-// readAll reads until the connection breaks. A panic, of a receiver say, breaks it too (H6).
-func (c *conn) readAll() (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("panic: %v", v)
-		}
-	}()
+// readAll reads until the connection breaks.
+func (c *conn) readAll() error {
 	if !c.client {
 		_ = c.nc.SetReadDeadline(time.Now().Add(patience)) // a connection without deadlines has no strangers
 		if err := c.readPreface(); err != nil {
 			return err
 		}
 	}
-	for first := true; ; first = false {
+	return c.readFrames(true)
+}
+
+// readFrames reads frames until the connection breaks, or another goroutine reads. A panic, of a receiver say, breaks it too (H6).
+func (c *conn) readFrames(first bool) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	for ; ; first = false {
+		if s := c.fed; s != nil && !c.lend(s) {
+			return errNotMine
+		}
 		b, err := c.in.Peek(headSize)
 		if err != nil {
 			return err

@@ -77,10 +77,10 @@ func (c *conn) accept(h head, f fields) error {
 	s := c.newStream(h.stream)
 	c.running++
 	c.mu.Unlock()
-	c.open(s, f)
 	if h.has(flagEndStream) {
-		s.peerEnded()
+		s.peerEnded() // before the handler may be done, which would have to end it
 	}
+	c.open(s, f)
 	return nil
 }
 

@@ -49,6 +49,7 @@ type Stream struct {
 
 	mu      sync.Mutex // held while a message is handed over, and for what follows
 	receive func(msg []byte)
+	onLull  func(idle bool) // may be nil; not changed after Feed
 	onEnd   func(error)
 	queue   []byte // messages that wait, each after four bytes with its size
 	ended   error  // no message comes any more; io.EOF: that is in order
@@ -72,11 +73,18 @@ func (s *Stream) Feed(receive func(msg []byte), end func(error)) {
 	for len(s.queue) > 0 {
 		receive(s.dequeue())
 	}
+	if s.onLull != nil {
+		s.onLull(false)
+	}
 	s.noneWait()
 	if s.ended != nil {
 		end(s.ended)
 	}
 }
+
+// Lull makes lull be told when what has arrived was received, before more is waited for. If idle is true, nothing else is there, and lull
+// may take its time: another goroutine reads when it takes a millisecond or two. It is called before Feed.
+func (s *Stream) Lull(lull func(idle bool)) { s.onLull = lull }
 
 // next is the next message. Its error is that of Feed's end.
 func (s *Stream) next() ([]byte, error) {
@@ -128,6 +136,9 @@ func (s *Stream) deliver(msg []byte) {
 		return
 	case s.receive != nil:
 		s.receive(msg)
+		if s.onLull != nil {
+			s.c.fed = s
+		}
 		return
 	}
 	s.queue = append(binary.BigEndian.AppendUint32(slices.Grow(s.queue, 4+len(msg)), uint32(len(msg))), msg...)

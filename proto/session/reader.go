@@ -18,7 +18,22 @@ import (
 func (s *Session) read() {
 	defer s.group.Done()
 	defer s.guard("reader")
-	s.readFailed(s.stream.Receive(s.receive))
+	s.readFailed(s.stream.Receive(s.receiver()))
+}
+
+// receiver is what takes the batches, and tells OnLull.
+func (s *Session) receiver() func([]*pb.Frame) {
+	if s.cfg.OnLull == nil {
+		return s.receive
+	}
+	if r, ok := s.stream.(luller); ok {
+		r.Lull(s.cfg.OnLull)
+		return s.receive
+	}
+	return func(frames []*pb.Frame) {
+		s.receive(frames)
+		s.cfg.OnLull(false)
+	}
 }
 
 // guard makes a panic of one of the session's goroutines, or of a function of Config that it calls, the session's end

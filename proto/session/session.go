@@ -43,6 +43,9 @@ type Config struct {
 	// OnOpen is told of a new call. Plugin side, required. The first Recv of the
 	// call returns what follows open.
 	OnOpen func(*Call, *pb.Open)
+	// OnLull is told that all frames that have arrived were handed over. If idle is true, it may take its time: another goroutine goes on
+	// reading if it takes a millisecond or two. May be nil.
+	OnLull func(idle bool)
 	// OnDrain is told that no more calls come. Plugin side, may be nil.
 	OnDrain func(d time.Duration)
 

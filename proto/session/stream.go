@@ -21,6 +21,9 @@ import (
 //
 // A Stream may have TrySend(frames []*pb.Frame) (sent bool, err error), which is Send if that needs no wait, and else returns false. A call that
 // is alone is then sent by who makes it, and no goroutine is woken for it.
+//
+// A Stream may have Lull(lull func(idle bool)), called before Receive: it makes lull be called after receive, before the stream waits for
+// more. If idle is true, nothing else has arrived, and another goroutine receives if lull takes long.
 type Stream interface {
 	Send(frames []*pb.Frame) error
 	Receive(receive func(frames []*pb.Frame)) error
@@ -29,6 +32,11 @@ type Stream interface {
 // trySender is a Stream with TrySend.
 type trySender interface {
 	TrySend(frames []*pb.Frame) (sent bool, err error)
+}
+
+// luller is a Stream with Lull.
+type luller interface {
+	Lull(lull func(idle bool))
 }
 
 // Connect opens the session RPC on cc and returns the host's end. It is an
@@ -122,6 +130,7 @@ type direct interface {
 	Send(rpc.Message) error
 	TrySend(rpc.Message) (sent bool, err error)
 	Feed(receive func(msg []byte), end func(error))
+	luller
 }
 
 // asDirect finds the direct stream under a generated one.
@@ -166,6 +175,9 @@ func (d *directStream) TrySend(frames []*pb.Frame) (bool, error) {
 	d.batch.m.Frames = nil
 	return sent, err
 }
+
+// Lull makes lull be called when what has arrived was received.
+func (d *directStream) Lull(lull func(idle bool)) { d.to.Lull(lull) }
 
 func (d *directStream) Receive(receive func([]*pb.Frame)) error {
 	ended := make(chan error, 2) // what could not be decoded, and the end

@@ -1,0 +1,27 @@
+package pluginsdk
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+const (
+	quickWork  = 100 * time.Microsecond // waking another goroutine for less costs a good part of it
+	quickAfter = 4                      // calls in a row
+)
+
+// pace tells whether a tool's calls are over so soon that who reads them runs them too, when they are alone. A tool whose calls take
+// longer, or wait for something, is run by a goroutine of its own.
+type pace struct{ row atomic.Int32 } // quick calls, one after the other
+
+func (p *pace) quick() bool { return p.row.Load() >= quickAfter }
+
+// took notes a call.
+func (p *pace) took(d time.Duration) {
+	switch row := p.row.Load(); {
+	case d > quickWork:
+		p.row.Store(0)
+	case row < quickAfter:
+		p.row.Store(row + 1)
+	}
+}
