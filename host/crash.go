@@ -52,7 +52,7 @@ func (p *plugin) died(completed bool, err error, pid int) {
 	case p.deaths >= p.lim.Circuit && p.rollBack(err):
 		p.to(Crashed, event)
 	case p.deaths >= p.lim.Circuit && !refused:
-		p.quarantine(fmt.Errorf("%d deaths in a row without a completed call; the last: %w", p.deaths, err))
+		p.quarantine(fmt.Errorf("%d deaths in a row without a completed call; the last: %w", p.deaths, bare(err)))
 	case p.deaths >= 2:
 		p.next = time.Now().Add(backoff(p.deaths-2, p.lim.BackoffFirst, p.lim.BackoffMost))
 		p.to(Cooling, event)
@@ -118,7 +118,7 @@ func (e *quarantineError) Error() string {
 func (p *plugin) quarantine(reason error) {
 	q := state.Quarantine{
 		Plugin: p.cfg.Name, Program: p.tried.digest(), Conditions: p.tried.conditions(),
-		Reason: runes.Cut(reason.Error(), maxRefusal), At: time.Now(),
+		Reason: runes.Cut(bare(reason).Error(), maxRefusal), At: time.Now(),
 	}
 	p.quarant = &q
 	p.err = p.unavailable(&quarantineError{q.Reason, reason})

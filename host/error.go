@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/runes"
 )
 
 // Code says what kind of error ended a call. Codes are append-only; in JSON they
@@ -167,7 +169,7 @@ type ExitError struct {
 	Err     error  `json:"-"`                      // what the launcher said; may be nil
 }
 
-// Error says what happened in one line.
+// Error says what happened in one line: of a panic, what it says, without the stacks, which are in Panic.
 func (e *ExitError) Error() string {
 	msg := "plugin " + e.Plugin
 	switch {
@@ -189,7 +191,7 @@ func (e *ExitError) Error() string {
 	}
 	switch {
 	case e.Panic != "":
-		msg += ": " + e.Panic
+		msg += ": " + firstParagraph(e.Panic)
 	case e.Stderr != "":
 		msg += ": stderr ends: " + lastLine(e.Stderr)
 	}
@@ -198,6 +200,13 @@ func (e *ExitError) Error() string {
 
 // Unwrap returns what the launcher said.
 func (e *ExitError) Unwrap() error { return e.Err }
+
+// firstParagraph is a panic without its stacks, on one line.
+func firstParagraph(panic string) string {
+	head, _, _ := strings.Cut(panic, "\n\n")
+	const most = 1000
+	return runes.Cut(strings.Join(strings.Fields(head), " "), most)
+}
 
 func lastLine(s string) string {
 	s = strings.TrimRight(s, "\n")

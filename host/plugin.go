@@ -339,10 +339,15 @@ func (p *plugin) to(s State, e PluginEvent) {
 func (p *plugin) lastError() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e, ok := errors.AsType[*Error](p.err); ok {
+	return bare(p.err)
+}
+
+// bare is the cause of an error of a start, which whoever shows it beside the plugin's name need not be told again.
+func bare(err error) error {
+	if e, ok := errors.AsType[*Error](err); ok && e.Err != nil {
 		return e.Err
 	}
-	return p.err
+	return err
 }
 
 func (p *plugin) unavailable(err error) *Error {

@@ -37,7 +37,7 @@ type PluginStatus struct {
 	Version   string    `json:"version,omitempty"`   // the author's
 	Tools     []string  `json:"tools"`               // ids
 	Restarts  int       `json:"restarts"`            // starts after the first
-	Error     string    `json:"error,omitempty"`     // why it did not start or last died, or why a replacement was not taken
+	Error     string    `json:"error,omitempty"`     // why it did not start or last died, or why a replacement was not taken; neither its name nor State are said again
 	NextStart time.Time `json:"nextStart,omitzero"`  // when it may start again
 	Uncovered []string  `json:"uncovered,omitempty"` // what of its sandbox this machine cannot give
 	BadTools  []BadTool `json:"badTools,omitempty"`  // tools that were refused at registration
@@ -72,7 +72,7 @@ func (p *plugin) status() PluginStatus {
 	case p.refusal != nil:
 		s.Error = p.refusal.Error()
 	case p.err != nil:
-		s.Error = p.err.Error()
+		s.Error = bare(p.err).Error()
 	}
 	if p.state == Cooling {
 		s.NextStart = p.next

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/host"
@@ -98,7 +99,7 @@ func exitCode(err error) int {
 }
 
 // report writes err to stderr: for people one line, "toolhost: " and the error (a faulty configuration file:
-// one line a fault), or one JSON object.
+// one line a fault; a plugin that died: its last words below), or one JSON object.
 func report(out *terminal, err error, asJSON bool) {
 	if !asJSON {
 		lines := []string{err.Error()}
@@ -108,6 +109,9 @@ func report(out *terminal, err error, asJSON bool) {
 		var b strings.Builder
 		for _, line := range lines {
 			b.WriteString("toolhost: " + lineBreaks.Replace(strings.TrimSpace(line)) + "\n")
+		}
+		for _, line := range lastWords(err) {
+			b.WriteString("    " + lineBreaks.Replace(line) + "\n")
 		}
 		_, _ = out.Write([]byte(b.String())) // there is nowhere left to say that stderr is gone
 		return
@@ -119,6 +123,33 @@ func report(out *terminal, err error, asJSON bool) {
 		text = []byte(`{"error":{"code":"internal","message":"the error is no JSON","outcome":"unknown"}}`)
 	}
 	_ = out.JSON(append(text, '\n'))
+}
+
+// lastWords are lines of what a plugin that died left behind, where the error itself says less: the stacks of a Go panic, or else
+// the end of its stderr.
+func lastWords(err error) []string {
+	const most = 20
+	x, ok := errors.AsType[*host.ExitError](err)
+	if !ok {
+		return nil
+	}
+	if x.Panic != "" {
+		_, stacks, _ := strings.Cut(x.Panic, "\n\n")
+		lines := slices.Collect(strings.Lines(strings.TrimRight(stacks, "\n")))
+		return trimmed(lines[:min(len(lines), most)])
+	}
+	lines := slices.Collect(strings.Lines(strings.TrimRight(x.Stderr, "\n")))
+	if len(lines) < 2 { // the error has it
+		return nil
+	}
+	return trimmed(lines[max(0, len(lines)-most):])
+}
+
+func trimmed(lines []string) []string {
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, "\r\n")
+	}
+	return lines
 }
 
 // lineBreaks keeps a message on its line.

@@ -97,6 +97,22 @@ func TestReport(t *testing.T) {
 				`"exit":{"plugin":"w","cause":"panic","status":2,"panic":"panic: boom","stderr":"panic: boom\nmore\n"}}}` + "\n",
 		},
 		{
+			"plugin panicked", &host.Error{Op: "call", Tool: "w", Code: host.Unavailable, Outcome: host.Unknown, Err: &host.ExitError{
+				Plugin: "w", Cause: "panic", Status: 2, Panic: "panic: runtime error\n[signal SIGSEGV]\n\ngoroutine 1 [running]:\ntoolhost: main.go:1", Stderr: "x\n",
+			}},
+			"toolhost: call w: unavailable: plugin w exited with status 2: panic: runtime error [signal SIGSEGV]\n    goroutine 1 [running]:\n    toolhost: main.go:1\n",
+			`{"error":{"code":"unavailable","message":"call w: unavailable: plugin w exited with status 2: panic: runtime error [signal SIGSEGV]","outcome":"unknown",` +
+				`"exit":{"plugin":"w","cause":"panic","status":2,"panic":"panic: runtime error\n[signal SIGSEGV]\n\ngoroutine 1 [running]:\ntoolhost: main.go:1","stderr":"x\n"}}}` + "\n",
+		},
+		{
+			"plugin gave up", &host.Error{Op: "call", Tool: "w", Code: host.Unavailable, Outcome: host.Unknown, Err: &host.ExitError{
+				Plugin: "w", Cause: "exited", Status: 3, Stderr: "Traceback:\n  x.py:1\r\nKeyError: 7\n",
+			}},
+			"toolhost: call w: unavailable: plugin w exited with status 3: stderr ends: KeyError: 7\n    Traceback:\n      x.py:1\n    KeyError: 7\n",
+			`{"error":{"code":"unavailable","message":"call w: unavailable: plugin w exited with status 3: stderr ends: KeyError: 7","outcome":"unknown",` +
+				`"exit":{"plugin":"w","cause":"exited","status":3,"stderr":"Traceback:\n  x.py:1\r\nKeyError: 7\n"}}}` + "\n",
+		},
+		{
 			"usage", usagef("no such flag"),
 			"toolhost: no such flag\n",
 			`{"error":{"code":"usage","message":"no such flag","outcome":"not_started"}}` + "\n",

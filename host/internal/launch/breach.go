@@ -3,6 +3,7 @@ package launch
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/confine"
@@ -36,7 +37,7 @@ func (e *Exit) breach(limits confine.Settings, used time.Duration, oom bool) boo
 	case limits.OpenFiles > 0 && died && says("too many open files", "Too many open files"):
 		e.Cause, e.Limit = CauseOpenFiles, fmt.Sprintf("limit of %d open files", limits.OpenFiles)
 	case limits.Memory > 0 && died && says("out of memory", "cannot allocate memory", "Cannot allocate memory", "bad_alloc",
-		"MemoryError", "cannot map pages in arena"),
+		"MemoryError", "cannot map pages in arena", "pthread_create", "errno=12"), // a thread without room for its stack
 		// Go's collector and C programs do not always look at what they got.
 		limits.Memory > 0 && says("SIGSEGV: ") && e.PeakRSS >= limits.Memory/2:
 		e.Cause, e.Limit = CauseMemory, "memory limit of "+size(limits.Memory)
@@ -46,12 +47,19 @@ func (e *Exit) breach(limits confine.Settings, used time.Duration, oom bool) boo
 	return true
 }
 
-// lastWords is what the process said of its end: the head of a panic, or else the last of its stderr.
+// lastWords is what the process said of its end: the head of a panic, with what stands before an abort, as libraries in C say why
+// they abort; or else the last of its stderr.
 func (e *Exit) lastWords() []byte {
-	if e.Panic != "" {
+	const most = 2 << 10
+	if e.Panic == "" {
+		return e.Stderr[max(0, len(e.Stderr)-most):]
+	}
+	head, _, _ := strings.Cut(e.Panic, "\n")
+	before := bytes.Index(e.Stderr, []byte(head))
+	if before < 0 || !strings.HasPrefix(head, "SIGABRT") {
 		return []byte(e.Panic)
 	}
-	return e.Stderr[max(0, len(e.Stderr)-2<<10):]
+	return append(bytes.Clone(e.Stderr[max(0, before-most):before]), e.Panic...)
 }
 
 // size is a number of bytes in the largest unit that divides it.
