@@ -30,6 +30,9 @@ func (h *Host) NotFoundAmong(names []string, name string) *Error {
 
 func (h *Host) whyNot(names []string, name string) []string {
 	why := []string{"no tool has that name"}
+	if target, ok := h.cfg.Tools[name]; ok && h.registry.Load().byName[target] == nil { // one that is hidden does not exist, either
+		why[0] = fmt.Sprintf("it is another name for %s, which no plugin has", target)
+	}
 	if like := near.Names(name, names); len(like) > 0 {
 		why = append(why, "did you mean "+strings.Join(like, " or ")+"?")
 	} else if len(names) > 0 {

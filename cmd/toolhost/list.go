@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,9 @@ func (a *app) listCommand() *cobra.Command {
 				a.warn("%v", err)
 			}
 			a.warnFailed(h)
+			if len(tools) == 0 {
+				a.warnNone(h)
+			}
 			return a.list(tools)
 		},
 	}
@@ -46,7 +50,6 @@ func (a *app) list(tools []host.Tool) error {
 		return writeJSON(a.out, tools)
 	}
 	if len(tools) == 0 {
-		a.warn("no tools; see toolhost doctor for where plugins are searched")
 		return nil
 	}
 	var rows [][]string
@@ -56,8 +59,31 @@ func (a *app) list(tools []host.Tool) error {
 	return writeTable(a.out, []string{"NAME", "PLUGIN", "TITLE", "DESCRIPTION"}, rows)
 }
 
-// warnFailed names the plugins and tools that do not work, of those that were asked for their tools.
+// warnNone says why there are no tools.
+func (a *app) warnNone(h *host.Host) {
+	n := 0
+	for range h.Plugins() {
+		n++
+	}
+	switch n {
+	case 0:
+		a.warn("no tools; see toolhost doctor for where plugins are searched")
+	case 1:
+		a.warn("no tools; there is one plugin, and toolhost status says more of it")
+	default:
+		a.warn("no tools; there are %d plugins, and toolhost status says more of them", n)
+	}
+}
+
+// warnFailed names the plugins and tools that do not work, of those that were asked for their tools, and other names for nothing.
 func (a *app) warnFailed(h *host.Host) {
+	if a.file != nil {
+		for _, alias := range slices.Sorted(maps.Keys(a.file.Tools)) {
+			if _, ok := h.Tool(alias); !ok {
+				a.warn("tools.%s: no tool %s is offered", alias, a.file.Tools[alias])
+			}
+		}
+	}
 	for p := range h.Plugins() {
 		if p.Error != "" {
 			a.warn("plugin %s: %s: %s", p.Name, p.State, p.Error)
