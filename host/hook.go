@@ -132,3 +132,13 @@ func (r *run) guardAfter(ctx context.Context, h Hook, res *Result, err error) (o
 	}
 	return out, herr
 }
+
+// hasAfter reports whether an After hook may rewrite the output.
+func (r *run) hasAfter() bool {
+	for h := range r.hooks {
+		if h.After != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/toolhost/toolhost/host/internal/scan"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
@@ -35,4 +36,38 @@ func modelOutput(raw json.RawMessage, d *pb.Derived) ModelOutput {
 		return ModelOutput{Type: "text", Value: raw}
 	}
 	return ModelOutput{Type: "json", Value: raw}
+}
+
+// Model is what a model is shown of an error: one fixed envelope with the status and the code, which it
+// cannot take for a result (b7).
+func (e *Error) Model() ModelOutput {
+	status := "error"
+	switch e.Code {
+	case Denied:
+		status = "denied"
+	case Suspended:
+		status = "waiting"
+	}
+	envelope := struct {
+		Status     string          `json:"status"`
+		Code       Code            `json:"code"`
+		Message    string          `json:"message"`
+		Violations []Violation     `json:"violations,omitempty"`
+		Data       json.RawMessage `json:"data,omitempty"`
+	}{Status: status, Code: e.Code, Message: e.Error()}
+	if s, ok := errors.AsType[*SchemaError](e.Err); ok {
+		envelope.Violations = s.Violations
+	}
+	if t, ok := errors.AsType[*ToolError](e.Err); ok {
+		envelope.Data = t.Data
+	}
+	text, err := json.Marshal(envelope)
+	if err == nil {
+		text, _ = scan.StripJSON(text)
+		text, err = json.Marshal(string(text))
+	}
+	if err != nil {
+		return ModelOutput{Type: "error-text", Value: json.RawMessage(`"{\"status\":\"error\"}"`)}
+	}
+	return ModelOutput{Type: "error-text", Value: text}
 }

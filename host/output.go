@@ -2,13 +2,11 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 	"unsafe"
 
-	"github.com/toolhost/toolhost/host/internal/scan"
 	"github.com/toolhost/toolhost/host/internal/schema"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
@@ -147,74 +145,4 @@ func (r *run) settle(ctx context.Context, err error) {
 		a.done()
 	}
 	r.recordOutcome(err)
-}
-
-// Model is what a model is shown of an error: one fixed envelope with the status and the code, which it
-// cannot take for a result (b7).
-func (e *Error) Model() ModelOutput {
-	status := "error"
-	switch e.Code {
-	case Denied:
-		status = "denied"
-	case Suspended:
-		status = "waiting"
-	}
-	envelope := struct {
-		Status     string          `json:"status"`
-		Code       Code            `json:"code"`
-		Message    string          `json:"message"`
-		Violations []Violation     `json:"violations,omitempty"`
-		Data       json.RawMessage `json:"data,omitempty"`
-	}{Status: status, Code: e.Code, Message: e.Error()}
-	if s, ok := errors.AsType[*SchemaError](e.Err); ok {
-		envelope.Violations = s.Violations
-	}
-	if t, ok := errors.AsType[*ToolError](e.Err); ok {
-		envelope.Data = t.Data
-	}
-	text, err := json.Marshal(envelope)
-	if err == nil {
-		text, _ = scan.StripJSON(text)
-		text, err = json.Marshal(string(text))
-	}
-	if err != nil {
-		return ModelOutput{Type: "error-text", Value: json.RawMessage(`"{\"status\":\"error\"}"`)}
-	}
-	return ModelOutput{Type: "error-text", Value: text}
-}
-
-// hasAfter reports whether an After hook may rewrite the output.
-func (r *run) hasAfter() bool {
-	for h := range r.hooks {
-		if h.After != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// parseAny reads a document that was read before, within budgets that fit any.
-func parseAny(value []byte) (*schema.Document, error) {
-	return schema.Parse(value, schema.Limits{Bytes: len(value), Depth: anyDepth, Values: len(value) + 1})
-}
-
-const anyDepth = 10_000
-
-// written is custom output as the call's view may show it.
-func (r *run) written(data []byte) json.RawMessage {
-	if r.call.View == Raw {
-		return data
-	}
-	if r.host.transform(r.call.View) != nil || r.entry.views[r.call.View] != nil {
-		return r.formFor(r.call.View, PhaseOutput, data, nil)
-	}
-	return r.maskSecrets(data)
-}
-
-// approvalForm is what the event of an approval shows.
-func (r *run) approvalForm(s Suspension) json.RawMessage {
-	if r.input == nil {
-		return s.Display
-	}
-	return r.formFor(r.call.View, PhaseApproval, r.input.Bytes(), r.views)
 }
