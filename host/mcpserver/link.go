@@ -223,7 +223,7 @@ func (l *link) sender(ctx context.Context, ss *mcp.ServerSession) sender {
 			return nil
 		}
 		if !msg.IsCall() { // it may say that ctx has ended, and does not wait
-			ctx = context.WithoutCancel(ctx)
+			return l.Connection.Write(context.WithoutCancel(ctx), msg)
 		}
 		return l.Connection.Write(ctx, msg)
 	}
