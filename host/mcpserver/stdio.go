@@ -36,11 +36,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		p.forget(n)
 	}
 	defer s.present(l.caller)()
-	written := make(chan struct{})
-	go func() { // ends when p is closed
-		defer close(written)
-		p.writeLines()
-	}()
+	written := closedAfter(p.writeLines) // ends when p is closed
 	ss, err := s.sdk.Connect(l.within(context.WithoutCancel(ctx)), dialled(func(context.Context) (mcp.Connection, error) {
 		l.Connection = p
 		return l, nil
@@ -50,8 +46,36 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		<-written
 		return fmt.Errorf("mcp stdio: %w", err)
 	}
-	p.run = s.workers.Run
-	p.direct = func(params json.RawMessage) func(context.Context) (json.RawMessage, *rpcError) {
+	p.run, p.direct = s.workers.Run, s.directOver(l, ss)
+	go p.readLines()                               // ends with the input, or when p is closed and its Read returns
+	ended := closedAfter(func() { _ = ss.Wait() }) // ends when no call runs any more; p knows why
+	select {
+	case <-ctx.Done():
+	case <-s.life.Done():
+	case <-p.done:
+	case <-p.over: // a call may wait for a client that does not read
+	case <-ended:
+	}
+	late := time.NewTimer(drainTime)
+	defer late.Stop()
+	l.hangup()
+	made := closedAfter(p.work.Wait) // ends when no call runs any more: hangup has cancelled them
+	for _, c := range []<-chan struct{}{ended, made, written} {
+		select {
+		case <-c:
+		case <-late.C:
+			late.Reset(0)
+		}
+	}
+	if err := p.failure(); err != nil {
+		return fmt.Errorf("mcp stdio: write: %w", err)
+	}
+	return ctx.Err()
+}
+
+// directOver is what makes a call over l without the SDK; nil if it has to go through it.
+func (s *Server) directOver(l *link, ss *mcp.ServerSession) func(json.RawMessage) func(context.Context) (json.RawMessage, *rpcError) {
+	return func(params json.RawMessage) func(context.Context) (json.RawMessage, *rpcError) {
 		c, ok := s.direct(params, ss)
 		if !ok {
 			return nil
@@ -64,38 +88,16 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 			return s.serve(ctx, r)
 		}
 	}
-	go p.readLines() // ends with the input, or when p is closed and its Read returns
-	ended := make(chan struct{})
-	go func() { // ends when no call runs any more
-		defer close(ended)
-		_ = ss.Wait() // p knows why
+}
+
+// closedAfter runs f on a goroutine, which ends with it, and returns what is closed then.
+func closedAfter(f func()) <-chan struct{} {
+	c := make(chan struct{})
+	go func() { // the caller says when it ends
+		defer close(c)
+		f()
 	}()
-	select {
-	case <-ctx.Done():
-	case <-s.life.Done():
-	case <-p.done:
-	case <-p.over: // a call may wait for a client that does not read
-	case <-ended:
-	}
-	late := time.NewTimer(drainTime)
-	defer late.Stop()
-	l.hangup()
-	made := make(chan struct{})
-	go func() { // ends when no call runs any more: hangup has cancelled them
-		defer close(made)
-		p.work.Wait()
-	}()
-	for _, c := range []chan struct{}{ended, made, written} {
-		select {
-		case <-c:
-		case <-late.C:
-			late.Reset(0)
-		}
-	}
-	if err := p.failure(); err != nil {
-		return fmt.Errorf("mcp stdio: write: %w", err)
-	}
-	return ctx.Err()
+	return c
 }
 
 // dialled is a transport that is a function.
