@@ -23,10 +23,11 @@ func (s *Server) direct(params json.RawMessage, ss *mcp.ServerSession) (callPara
 	if fault != nil || c.meta == nil && c.hasMeta {
 		return c, false
 	}
-	if ss != nil && ss.InitializeParams() == nil || ss == nil && c.meta.era() != project.Modern {
+	e := c.meta.era()
+	if ss != nil && ss.InitializeParams() == nil || ss == nil && e != project.Modern || !c.meta.decodes(e) {
 		return c, false
 	}
-	return c, c.meta.era() == project.Legacy || s.introduced.has(c.meta)
+	return c, e == project.Legacy || s.introduced.has(c.meta)
 }
 
 // serve makes the call of a request. A panic costs only this call (R43).
@@ -93,7 +94,7 @@ func only(h http.Header, name, value string) bool {
 // callOverSession makes a tools/call of a legacy client without the SDK. It reports whether it could: else the SDK is to do it.
 func (s *Server) callOverSession(w *stream, r *http.Request, x *session, msgs []message) bool {
 	m := msgs[0]
-	if len(msgs) != 1 || m.method != "tools/call" || !m.isCall() || !plainly(r.Header) {
+	if len(msgs) != 1 || m.method != "tools/call" || !m.isCall() || !m.plain || !plainly(r.Header) {
 		return false
 	}
 	c, ok := s.direct(m.params, x.sdk)

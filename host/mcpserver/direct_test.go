@@ -123,10 +123,29 @@ func TestDirect_WhatIsOddStillGoesThroughTheSDK(t *testing.T) {
 			}
 		}
 	}
+	c.shake()
+	for _, message := range []string{ // that the SDK does not take
+		`"jsonrpc":7,"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"%s}`,
+		`"jsonrpc":"2.0","id":1,"method":"tools/call","error":"x","params":{"name":"echo"%s}`,
+	} {
+		if status, all := c.post("{" + fmt.Sprintf(message, "") + "}"); status != 400 {
+			t.Errorf("legacy %s: status %d %v", message, status, all)
+		}
+		if status, all := c.post("{"+fmt.Sprintf(message, ","+modernMeta)+"}", plain...); status != 400 {
+			t.Errorf("modern %s: status %d %v", message, status, all)
+		}
+	}
 	std := startStdio(t, newServer(t, Config{}))
 	std.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}`)
 	if m := std.answerTo(1.0); dig(m, "error", "code") != float64(codeInvalidRequest) {
 		t.Errorf("before the handshake: %v", m)
+	}
+	std.shake()
+	for _, meta := range []string{`{"progressToken":1e400}`, `{"x":{"y":[1e400,true]}}`, `{"io.modelcontextprotocol/clientInfo":[` + strings.Repeat("9", 400) + `]}`} {
+		std.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":` + meta + `}}`)
+		if m := std.answerTo(1.0); dig(m, "error", "code") != float64(codeInvalidParams) {
+			t.Errorf("%s: %v", meta, m)
+		}
 	}
 }
 

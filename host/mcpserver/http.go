@@ -303,7 +303,7 @@ func (s *Server) postModern(w *stream, r *http.Request, caller host.Caller, msgs
 			respond(w, http.StatusBadRequest, answerError(m.id, fault))
 			return
 		}
-		if direct && m.isCall() && saysSo(r.Header, c) {
+		if direct && m.isCall() && m.plain && saysSo(r.Header, c) {
 			ctx, cancel := context.WithCancel(r.Context()) // R35
 			defer cancel()
 			defer context.AfterFunc(s.life, cancel)()

@@ -1,6 +1,10 @@
 package mcpserver
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
 
 // introductions are what modern clients say of themselves in _meta, as the SDK has read and accepted it.
 type introductions struct {
@@ -16,11 +20,16 @@ const (
 
 // introduction is what a modern client says of itself, byte for byte; empty if it is too long to be kept.
 func (m meta) introduction() string {
-	version, client, can := m.get("io.modelcontextprotocol/protocolVersion"), m.get("io.modelcontextprotocol/clientInfo"), m.get("io.modelcontextprotocol/clientCapabilities")
+	version, client, can := m.get(mcp.MetaKeyProtocolVersion), m.get(mcp.MetaKeyClientInfo), m.get(mcp.MetaKeyClientCapabilities)
 	if len(version)+len(client)+len(can) > maxIntroduction {
 		return ""
 	}
 	return string(version) + "\x00" + string(client) + "\x00" + string(can) // no JSON has this byte
+}
+
+// introduces reports whether a member of _meta is part of an introduction.
+func introduces(name string) bool {
+	return name == mcp.MetaKeyProtocolVersion || name == mcp.MetaKeyClientInfo || name == mcp.MetaKeyClientCapabilities
 }
 
 // accept notes an introduction that the SDK has accepted.

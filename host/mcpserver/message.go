@@ -23,6 +23,7 @@ type message struct {
 	id     json.RawMessage // nil: a notification
 	method string          // empty: a response
 	params json.RawMessage // nil: none
+	plain  bool            // it has the members that every call has, each once, and no other
 	fault  *rpcError       // what is wrong with it; id is then what can be answered
 }
 
@@ -47,8 +48,15 @@ func (m message) version() string {
 func parse(data []byte) (msgs []message, batch bool, fault *rpcError) {
 	data = bytes.TrimSpace(data)
 	if len(data) > 0 && data[0] == '{' {
-		if members, ok := rawjson.ParseObjectUpTo(data, maxMembers); ok {
-			return []message{readObject(data, members)}, false, nil
+		members, plain := rawjson.ParseObjectUpTo(data, callMembers)
+		ok := plain
+		if !ok {
+			members, ok = rawjson.ParseObjectUpTo(data, maxMembers)
+		}
+		if ok {
+			m := readObject(data, members)
+			m.plain = plain && len(members) == callMembers
+			return []message{m}, false, nil
 		}
 	}
 	if !rawjson.Valid(data) {
@@ -75,6 +83,8 @@ func parse(data []byte) (msgs []message, batch bool, fault *rpcError) {
 // The bounds of what is decoded of a message (T5): text of a few megabytes may be a hundred times as much in memory. Arguments, and what
 // a client answers, are not decoded here.
 const (
+	callMembers = 4 // jsonrpc, id, method and params
+
 	maxBatch   = maxOpen // messages
 	maxMembers = 1000    // of a message, of params and of inputResponses
 	maxParams  = 1 << 20 // bytes of params beside arguments and inputResponses

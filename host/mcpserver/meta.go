@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/toolhost/toolhost/host/mcpserver/internal/project"
@@ -34,6 +35,23 @@ func (m meta) era() project.Era {
 		return project.Modern
 	}
 	return project.Legacy
+}
+
+// maxNumber is up to how many bytes a number without an exponent is a float64.
+const maxNumber = 300
+
+// decodes reports whether the SDK can decode it: of JSON, it cannot decode a number that is no float64. It has decoded introductions.
+func (m meta) decodes(e project.Era) bool {
+	for _, x := range m {
+		if rawjson.Kind(x.Value) == '"' || len(x.Value) < maxNumber && !bytes.ContainsAny(x.Value, "eE") || e == project.Modern && introduces(x.Name) {
+			continue
+		}
+		var v any
+		if json.Unmarshal(x.Value, &v) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // token is the progress token; nil: there is none.
