@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/toolhost/toolhost/host/internal/scan"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
@@ -10,8 +11,31 @@ import (
 
 // ModelOutput is what a model is shown of a result. It marshals to {"type":...,"value":...}.
 type ModelOutput struct {
-	Type  string          `json:"type"`  // "json", "text" or "content"
-	Value json.RawMessage `json:"value"` // a JSON string for text, an array of parts for content
+	Type  string          `json:"type"`  // "json", "text" or "content"; of Error.Model "error-text"
+	Value json.RawMessage `json:"value"` // a JSON string for text and error-text, an array of parts for content
+}
+
+// Text is the output as one text, for the APIs of models that take nothing else: that of a text, of content the texts of its parts, each
+// on a line of its own, with the JSON of those that are none, and of anything else its JSON.
+func (m ModelOutput) Text() string {
+	var s string
+	if len(m.Value) > 0 && m.Value[0] == '"' && json.Unmarshal(m.Value, &s) == nil {
+		return s
+	}
+	var parts []json.RawMessage
+	if m.Type != "content" || json.Unmarshal(m.Value, &parts) != nil {
+		return string(m.Value)
+	}
+	lines := make([]string, 0, len(parts))
+	for _, raw := range parts {
+		var part struct{ Type, Text string }
+		if json.Unmarshal(raw, &part) == nil && part.Type == "text" {
+			lines = append(lines, part.Text)
+		} else {
+			lines = append(lines, string(raw))
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // visible returns the form without characters that nobody sees, and how many there were (T17). Nothing else changes:

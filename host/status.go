@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -72,7 +73,7 @@ func (p *plugin) status() PluginStatus {
 	case p.refusal != nil:
 		s.Error = p.refusal.Error()
 	case p.err != nil:
-		s.Error = bare(p.err).Error()
+		s.Error = strings.TrimPrefix(bare(p.err).Error(), string(p.state)+": ")
 	}
 	if p.state == Cooling {
 		s.NextStart = p.next

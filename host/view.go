@@ -36,9 +36,10 @@ const (
 )
 
 // Transform is the host-wide policy for display and transcript, tried before the tool's own views (X-3,
-// A nil function has no say. One that returns nil has no opinion. Where something is configured, by
+// A nil function has no say. One that returns nil has no opinion: then the tool's own view counts, if it has one of that phase. Where something is configured, by
 // the host or by the tool, and makes no form, or fails, a placeholder takes the place of the data, and a
-// delta is left out: never the raw data. The functions must be pure: they may be called again,
+// delta is left out: never the raw data. So a function that is about one phase only returns Payload.Value for the others,
+// if they may be shown as they are; sensitive values are not masked in that. The functions must be pure: they may be called again,
 // and concurrently.
 type Transform struct {
 	Display, Transcript func(ctx context.Context, p Payload) (json.RawMessage, error)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -121,6 +122,7 @@ func (a *app) examine() ([]finding, error) {
 		list = append(list, pluginDir(dir, p.dirsNamed))
 	}
 	plugins, _ := findPlugins(cfg) // directories that cannot be read were named just before
+	held := quarantined(p.state)
 	for _, plugin := range plugins {
 		f := finding{Name: "plugin " + plugin.Name, State: fine, Detail: plugin.Path}
 		if plugin.Build != nil {
@@ -131,10 +133,27 @@ func (a *app) examine() ([]finding, error) {
 		}
 		if plugin.Error != "" {
 			f.State, f.Detail = broken, plugin.Path+": "+plugin.Error
+		} else if q, ok := held[plugin.Name]; ok && q.Program == plugin.SHA256 {
+			f.State, f.Detail = note, fmt.Sprintf("in quarantine since %s: %s", q.At.Local().Format(time.DateTime), q.Reason)
+			f.Advice = "a new binary, other settings or toolhost trust " + plugin.Name + " lift it"
 		}
 		list = append(list, f)
 	}
 	return list, nil
+}
+
+// quarantined are the quarantines of a state directory, by plugin; none if they cannot be read.
+func quarantined(dir string) map[string]host.Quarantine {
+	out := map[string]host.Quarantine{}
+	state, err := host.OpenStateDir(dir)
+	if err != nil {
+		return out
+	}
+	list, _ := state.Quarantines() // what could be read
+	for _, q := range list {
+		out[q.Plugin] = q
+	}
+	return out
 }
 
 func (a *app) checkConfig(p places) (finding, host.Config) {

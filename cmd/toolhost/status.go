@@ -241,6 +241,9 @@ func (a *app) pluginTable(plugins []pluginFile) error {
 // text is the manifest in short: its hash, how many tools, and since when that is known; of one that is dynamic, how old it is.
 func (m manifestInfo) text(now time.Time) string {
 	s := fmt.Sprintf("%.12s %d tools", m.Hash, len(m.Tools))
+	if len(m.Tools) == 1 {
+		s = fmt.Sprintf("%.12s 1 tool", m.Hash)
+	}
 	switch {
 	case m.Since.IsZero():
 	case m.Dynamic:

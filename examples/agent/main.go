@@ -30,7 +30,7 @@ func main() {
 	}
 	model := slices.Values([]string{`{"te`, `xt": "one two`, ` three"}`})
 	yes := func(s host.Suspension) bool { fmt.Printf("approve %s %s\n", s.Tool, s.Display); return true }
-	fmt.Printf("the model reads %s\n", use(ctx, h, "wordcount", model, yes).Value)
+	fmt.Printf("the model reads %s\n", use(ctx, h, "wordcount", model, yes).Text())
 }
 
 // use makes one call that a model writes piece by piece, and returns what the model is to read of it.

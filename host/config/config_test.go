@@ -150,7 +150,7 @@ func TestParseErrors(t *testing.T) {
 		{"two faults in order", "tools: [a]\nplugins: 3\n", []string{"f:1:8: tools: ", "f:2:10: plugins: "}},
 		{"a list", "- a\n", []string{"f:1:1: "}},
 		{"syntax", "plugins: {w: \n", []string{"f:1: no YAML: "}},
-		{"tab", "plugins:\n\tw: {}\n", []string{"f:2: no YAML: "}},
+		{"tab", "plugins:\n\tw: {}\n", []string{"f:2: no YAML: found character that cannot start any token; indent with spaces, not with tabs"}},
 		{"twice", "tools: {}\nlimits: {}\ntools: {}\n", []string{"f:3:1: tools: the key is there twice, first on line 1"}},
 		{"second document", "tools: {}\n---\ntools: {}\n", []string{"f:2: a second document"}},
 		{"merge", "plugins:\n  a: &a {path: x}\n  b: {<<: *a}\n", []string{"f:3:7: plugins.b: merge keys"}},

@@ -214,7 +214,10 @@ func syntaxFault(err error) Fault {
 	if m == nil {
 		return Fault{Message: err.Error()}
 	}
-	line, _ := strconv.Atoi(m[1]) // empty: 0, not known
+	line, _ := strconv.Atoi(m[1])                                         // empty: 0, not known
+	if strings.HasSuffix(m[2], "character that cannot start any token") { // of all that do, a tab is what people write
+		m[2] += "; indent with spaces, not with tabs"
+	}
 	return Fault{Line: line, Message: "no YAML: " + m[2]}
 }
 
