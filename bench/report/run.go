@@ -28,8 +28,13 @@ func (r *Run) Missed() int {
 	return n
 }
 
+// legend is how a table of rows is read.
+const legend = "In the column \"gate / stretch\" the gate is a ratio that must hold, and stretch a harder one that is aimed at: ≤ for times, CPU and memory, " +
+	"≥ for rates. Behind it stands which of them the row meets. A row without a gate is there to be known."
+
 // Print writes the rows as one table.
 func (r *Run) Print(w io.Writer) {
+	defer fmt.Fprintf(w, "\nColumns: what, measured, against, that, ratio, gate / stretch. %s\n", legend)
 	group := ""
 	for _, row := range r.Rows {
 		if row.Group != group {
@@ -49,7 +54,7 @@ func (r *Run) Print(w io.Writer) {
 
 // Markdown writes the run as a document.
 func (r *Run) Markdown(w io.Writer) {
-	fmt.Fprintf(w, "# A run of `make bench`, %s\n\n%s.\n\n", r.Time.UTC().Format("2006-01-02 15:04"), r.Machine)
+	fmt.Fprintf(w, "# A run of `make bench`, %s\n\n%s.\n\n%s\n", r.Time.UTC().Format("2006-01-02 15:04"), r.Machine, legend)
 	group := ""
 	for _, row := range r.Rows {
 		if row.Group != group {
