@@ -18,7 +18,7 @@ import (
 
 // ownEnd is how long a plugin that closed its stdout or its connection has to
 // end by itself, so that its own exit status is what gets reported.
-const ownEnd = 200 * time.Millisecond
+const ownEnd = time.Second
 
 // attempt is one try to start a process. Its context ends when the attempt
 // fails, for whatever reason; the cause of the context is the reason.

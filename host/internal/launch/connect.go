@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/toolhost/toolhost/proto/inherit"
 	"github.com/toolhost/toolhost/proto/loopback"
@@ -17,6 +19,7 @@ import (
 // there is no second dial.
 type link struct {
 	over chan struct{} // closed when the connection was closed, by whichever side
+	read atomic.Int64  // bytes
 
 	mu     sync.Mutex
 	conn   net.Conn      // nil until reach or take
@@ -108,6 +111,23 @@ func (l *link) dial() (net.Conn, error) {
 	return &linkConn{Conn: l.conn, link: l}, nil
 }
 
+// finish is called when the process has ended: it returns when the connection was read to its end. Somebody may keep it:
+// then it is read on for d, and on a busy machine longer, as long as something comes, but not for ever.
+func (l *link) finish(d time.Duration) {
+	for range 10 {
+		before, late := l.read.Load(), time.NewTimer(d)
+		select {
+		case <-l.over:
+			late.Stop()
+			return
+		case <-late.C:
+		}
+		if l.read.Load() == before {
+			return
+		}
+	}
+}
+
 // close closes the connection. It may be called again.
 func (l *link) close() {
 	l.mu.Lock()
@@ -127,6 +147,12 @@ func (l *link) close() {
 type linkConn struct {
 	net.Conn
 	link *link
+}
+
+func (c *linkConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.link.read.Add(int64(n))
+	return n, err
 }
 
 // TryWrite implements [rpc.TryWriter].

@@ -214,7 +214,7 @@ func (p *Process) readReport() {
 
 // said is the report of the helper's after the process's end.
 func (p *Process) said() confine.Report {
-	late := time.NewTimer(drainPipes) // it is closed, unless the process does not end
+	late := time.NewTimer(defaultReap) // it is closed, unless the process does not end
 	defer late.Stop()
 	select {
 	case <-p.told:
@@ -298,17 +298,12 @@ func (p *Process) awaitEnd() {
 // finish reads what the process left behind and completes the evidence.
 func (p *Process) finish() {
 	p.lifeline.Close()
-	late := time.NewTimer(drainPipes)
-	defer late.Stop()
 	p.out.finish(drainPipes)
 	p.mu.Lock()
 	conn := p.conn
 	p.mu.Unlock()
-	if conn != nil { // it is read to its end
-		select {
-		case <-p.link.over:
-		case <-late.C:
-		}
+	if conn != nil {
+		p.link.finish(drainPipes)
 	}
 	p.link.close()
 	if conn != nil {
