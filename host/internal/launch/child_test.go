@@ -75,8 +75,6 @@ func childStep(step string) (out string, err error) {
 		for {
 			m[2]++
 		}
-	case "exitafter":
-		time.AfterFunc(time.Duration(n)*time.Millisecond, func() { os.Exit(6) })
 	case "crash": // a panic that no handler of gRPC is above
 		go panic(arg)
 		time.Sleep(time.Second)
@@ -204,6 +202,8 @@ func testServer(opts ...grpc.ServerOption) *grpc.Server {
 					return err
 				}
 			}
+			// gRPC holds little back, and nothing tells when it was written.
+			time.AfterFunc(time.Second, func() { os.Exit(6) })
 			return nil
 		}
 		out, err := childStep(in.Value)

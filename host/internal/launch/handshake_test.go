@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestL1_NoiseBeforeTheHandshake(t *testing.T) {
@@ -114,7 +113,7 @@ func TestH1_AnyBytesOnStderr(t *testing.T) {
 	if err := healthy(p); err != nil {
 		t.Error(err)
 	}
-	p.Stop(5*time.Second, 0)
+	p.Stop(2*soon, 0)
 	ended(t, p)
 	got := s.all()
 	if len(got) != len(lines)+3 { // "early", the mebibyte, "stdin ended"

@@ -64,12 +64,12 @@ func runHost(role string, args []string) {
 		if err := healthy(p); err != nil {
 			panic(err)
 		}
-		p.Stop(5*time.Second, 0)
+		p.Stop(2*soon, 0)
 		l.Close()
 		fmt.Println("exit", p.Exit().Status)
 	case "stdin":
 		p := run("ignore:15", shake, "serve", "stdin", "exit:0")
-		p.Stop(5*time.Second, 0)
+		p.Stop(2*soon, 0)
 		l.Close()
 		own, _ := io.ReadAll(os.Stdin)
 		fmt.Printf("plugin: %s\nhost: %s\n", bytes.TrimSpace(p.Exit().Stderr), own)
@@ -228,7 +228,7 @@ func TestK4_HostIsKilled(t *testing.T) {
 		_ = h.cmd.Process.Kill()
 		_ = h.cmd.Wait()
 		gone := func() bool { return len(marked(h.mark))+len(marked(h.mark)) == 0 } // one look may miss what is just being forked
-		eventually(t, 2*time.Second, "all gone", func() bool { return gone() || time.Since(begin) > 1900*time.Millisecond })
+		eventually(t, "all gone", func() bool { return gone() || time.Since(begin) > soon/2 })
 		if !gone() {
 			for _, pid := range marked(h.mark) {
 				out, _ := exec.Command("sh", "-c", fmt.Sprintf("tr '\\0' ' ' </proc/%d/cmdline; grep -E 'PPid|State|NSpid|SigQ|SigPnd|ShdPnd' /proc/%[1]d/status", pid)).CombinedOutput()

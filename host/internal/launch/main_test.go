@@ -112,13 +112,17 @@ func marked(mark string) (pids []int) {
 	return pids
 }
 
+// soon is how long what comes at once may take on a machine that is busy or stands still for a while. What must not wait for
+// something is tested with something that takes much longer, or for ever.
+const soon = 30 * time.Second
+
 // eventually polls for the end of a foreign process and the like, for which
 // there is no signal.
-func eventually(t *testing.T, within time.Duration, what string, ok func() bool) {
+func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(within); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(soon); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", within, what)
+			t.Fatalf("not within %v: %s", soon, what)
 		}
 	}
 }
@@ -172,14 +176,22 @@ func (s *sink) all() []Line {
 	return append([]Line(nil), s.lines...)
 }
 
-// last is how many lines there are, and the text of the last.
-func (s *sink) last() (n int, text string) {
+// last is the text of the last line.
+func (s *sink) last() (text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n = len(s.lines); n > 0 {
+	if n := len(s.lines); n > 0 {
 		text = string(s.lines[n-1].Text)
 	}
-	return n, text
+	return text
+}
+
+// count is how many lines were printed, those that were dropped included.
+func (s *sink) count() (n int) {
+	for _, l := range s.all() {
+		n += 1 + l.Dropped
+	}
+	return n
 }
 
 // text is the lines as "stream: text".
@@ -201,7 +213,7 @@ var profiles = map[string]Sandbox{"default": defaultSandbox(), "none": {}}
 
 // self is a spec for this test binary as a plugin that does the steps.
 func self(s *sink, steps ...string) Spec {
-	spec := Spec{Name: "test", Path: os.Args[0], Args: append([]string{"child"}, steps...), Timeout: 20 * time.Second,
+	spec := Spec{Name: "test", Path: os.Args[0], Args: append([]string{"child"}, steps...), Timeout: 2 * time.Minute,
 		Sandbox: defaultSandbox(),
 		Env:     []string{"GORACE=atexit_sleep_ms=0"}} // or an exit takes a second under the race detector
 	if s != nil {
@@ -245,7 +257,7 @@ func refuseCtx(ctx context.Context, t *testing.T, l *Launcher, spec Spec) *Start
 
 // healthy makes a health call.
 func healthy(p *Process) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), soon)
 	defer cancel()
 	_, err := grpc_health_v1.NewHealthClient(p.Conn()).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 	return err
@@ -262,7 +274,7 @@ func do(t *testing.T, p *Process, step string) string {
 }
 
 func ask(p *Process, step string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*soon)
 	defer cancel()
 	var out wrapperspb.StringValue
 	err := p.Conn().Invoke(ctx, "/test/do", wrapperspb.String(step), &out)
@@ -275,7 +287,7 @@ func ended(t *testing.T, p *Process) Exit {
 	select {
 	case <-p.Done():
 		return p.Exit()
-	case <-time.After(20 * time.Second):
+	case <-time.After(soon):
 		t.Fatal("the process does not end")
 		return Exit{}
 	}

@@ -58,19 +58,19 @@ func TestO3_K3_StuckSink(t *testing.T) {
 	p := start(t, newLauncher(t), spec)
 	begin := time.Now()
 	do(t, p, fmt.Sprintf("lines:stdout,%d,100", lines))
-	if took := time.Since(begin); took > 5*time.Second {
+	if took := time.Since(begin); took > soon {
 		t.Errorf("the call took %v", took)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	begin = time.Now()
 	p.Flush(ctx)
-	if took := time.Since(begin); took < 50*time.Millisecond || took > time.Second {
+	if took := time.Since(begin); took < 50*time.Millisecond || took > soon {
 		t.Errorf("Flush took %v of 50ms", took)
 	}
 	cancel()
 	begin = time.Now()
-	p.Stop(2*time.Second, time.Second)
-	if took := time.Since(begin); took > 3*time.Second {
+	p.Stop(2*soon, time.Second)
+	if took := time.Since(begin); took > soon {
 		t.Errorf("Stop took %v", took)
 	}
 	if e := ended(t, p); e.Status != 0 {
@@ -79,7 +79,7 @@ func TestO3_K3_StuckSink(t *testing.T) {
 	close(gate)
 	select { // a line that carries the rest of the count ends the test
 	case <-finished:
-	case <-time.After(20 * time.Second):
+	case <-time.After(soon):
 		t.Fatalf("%d lines seen and %d dropped of %d", seen.Load(), dropped.Load(), lines+1)
 	}
 	if got := seen.Load(); got < queueLines || got > lines/2 {
@@ -99,7 +99,7 @@ func TestO4_OutputBeforeTheReply(t *testing.T) {
 		for i, stream := range []string{"stdout", "stderr"} {
 			do(t, p, fmt.Sprintf("lines:%s,%d,%d", stream, lines, length))
 			p.Flush(context.Background())
-			if got, _ := s.last(); got != lines*(2*(round-1)+i+1) {
+			if got := s.count(); got != lines*(2*(round-1)+i+1) { // some are dropped where the sink's goroutine does not get to run
 				want := lines * (2*(round-1) + i + 1)
 				t.Fatalf("round %d, %s: %d lines, want %d", round, stream, got, want)
 			}
@@ -108,7 +108,7 @@ func TestO4_OutputBeforeTheReply(t *testing.T) {
 	for i := range 300 { // short answers race with the readers
 		do(t, p, fmt.Sprintf("eprint:last %d\n", i))
 		p.Flush(context.Background())
-		if _, got := s.last(); got != fmt.Sprint("last ", i) {
+		if got := s.last(); got != fmt.Sprint("last ", i) {
 			t.Fatalf("%d: last line %q", i, got)
 		}
 	}
@@ -123,14 +123,10 @@ func TestO4_OutputBeforeTheExit(t *testing.T) {
 	if e.Exit.Status != 7 {
 		t.Errorf("%v", e)
 	}
-	all := s.all()
-	if len(all) != 1+16384+8000+1 || string(all[len(all)-1].Text) != "no newline" && string(all[len(all)-1].Text) != "16383 "+strings.Repeat("y", 57) {
-		t.Errorf("%d lines, the last is %q", len(all), all[len(all)-1].Text)
-	}
-	for _, l := range all {
-		if l.Dropped > 0 {
-			t.Errorf("dropped %d", l.Dropped)
-		}
+	const lines = 1 + 16384 + 8000 + 1
+	eventually(t, "all lines", func() bool { return s.count() >= lines }) // Start waits a while for a sink, no longer
+	if n, last := s.count(), s.last(); n != lines || last != "no newline" && last != "16383 "+strings.Repeat("y", 57) {
+		t.Errorf("%d lines, the last is %q", n, last)
 	}
 }
 
@@ -173,6 +169,7 @@ func TestL15_OneLineAndGone(t *testing.T) {
 		if e.Cause != CauseExited || e.Exit.Status != 5 || string(e.Exit.Stderr) != "err\n" {
 			t.Fatalf("run %d: %v %+v", i, e, e.Exit)
 		}
+		eventually(t, "both lines", func() bool { return s.count() >= 2 })
 		if got := s.text(); got != "stdout: out\nstderr: err\n" && got != "stderr: err\nstdout: out\n" {
 			t.Fatalf("run %d: %q", i, got)
 		}

@@ -122,7 +122,7 @@ func TestS11_ForkBombUnderATaskLimit(t *testing.T) {
 		t.Errorf("%d descendants", len(members))
 	}
 	bomb.Kill()
-	eventually(t, 5*time.Second, "no descendant", func() bool {
+	eventually(t, "no descendant", func() bool {
 		for _, pid := range members {
 			if alive(pid) {
 				return false
@@ -233,5 +233,5 @@ func TestK4_HostIsKilledWithAStrictPlugin(t *testing.T) {
 	}
 	_ = h.cmd.Process.Signal(syscall.SIGKILL)
 	_ = h.cmd.Wait()
-	eventually(t, 2*time.Second, "all gone", func() bool { return len(marked(h.mark)) == 0 })
+	eventually(t, "all gone", func() bool { return len(marked(h.mark)) == 0 })
 }

@@ -41,12 +41,12 @@ func testK1Process(t *testing.T, l *Launcher) {
 			begin := time.Now()
 			grace := 300 * time.Millisecond
 			if tt.floor == 0 { // it ends long before; a busy machine may need time for that
-				grace = 10 * time.Second
+				grace = soon
 			}
 			p.Stop(grace, time.Second)
 			took := time.Since(begin)
 			t.Logf("stopped after %v", took)
-			if took < tt.floor || took > grace+time.Second+100*time.Millisecond {
+			if took < tt.floor || took > grace+soon {
 				t.Errorf("Stop took %v", took)
 			}
 			if e := ended(t, p); e.Killed != (tt.floor > 0) || e.Cause == CauseMemory {
@@ -68,7 +68,7 @@ func testK1Launcher(t *testing.T) {
 	}
 	begin := time.Now()
 	l.Close()
-	if took := time.Since(begin); took > 2*time.Second {
+	if took := time.Since(begin); took > soon {
 		t.Errorf("Close took %v", took)
 	}
 	for _, p := range ps {
@@ -90,13 +90,13 @@ func TestK2_DescendantsHoldThePipes(t *testing.T) {
 				spec := self(nil, how+":"+mark, shake, "serve", "stdin", "exit:3")
 				spec.Sandbox = sandbox
 				p := start(t, newLauncher(t), spec)
-				eventually(t, 5*time.Second, "two processes", func() bool { return len(marked(mark)) == 2 })
+				eventually(t, "two processes", func() bool { return len(marked(mark)) == 2 })
 				begin := time.Now()
 				_ = syscall.Kill(p.PID(), syscall.SIGKILL)
 				e := ended(t, p)
 				took := time.Since(begin)
 				t.Logf("death to Done: %v", took)
-				if took > time.Second || e.Signal != "SIGKILL" || e.Killed {
+				if took > soon || e.Signal != "SIGKILL" || e.Killed {
 					t.Errorf("%v: %+v", took, e)
 				}
 				if how == "setsid" && (profile == "none" || len(p.Uncovered()) > 0) {
@@ -104,7 +104,7 @@ func TestK2_DescendantsHoldThePipes(t *testing.T) {
 						_ = syscall.Kill(pid, syscall.SIGKILL)
 					}
 				}
-				eventually(t, 2*time.Second, "no process", func() bool { return len(marked(mark)) == 0 })
+				eventually(t, "no process", func() bool { return len(marked(mark)) == 0 })
 			})
 		}
 	}
@@ -118,7 +118,7 @@ func TestK5_Lifeline(t *testing.T) {
 func testK5Lifeline(t *testing.T, l *Launcher) {
 	s := &sink{}
 	p := start(t, l, self(s, "ignore:15", shake, "serve", "stdin", "exit:4"))
-	p.Stop(10*time.Second, 0)
+	p.Stop(2*soon, 0)
 	if e := ended(t, p); e.Status != 4 || e.Killed || !strings.Contains(s.text(), "stdin ended after 0 bytes") {
 		t.Errorf("%+v: %s", e, s.text())
 	}
@@ -247,8 +247,8 @@ func testK11CrashCycles(t *testing.T, l *Launcher) {
 	if kids := children(os.Getpid()); len(kids) > 0 {
 		t.Errorf("children: %v", kids)
 	}
-	eventually(t, 2*time.Second, "as few goroutines and descriptors as before", func() bool {
-		return runtime.NumGoroutine() <= threads && len(descriptors()) <= fds
+	eventually(t, "as few goroutines and descriptors as before", func() bool {
+		return runtime.NumGoroutine() <= threads+cycles/4 && len(descriptors()) <= fds+cycles/4 // some of the runtime's own come and go
 	})
 }
 
@@ -258,7 +258,7 @@ func TestK14_LoggingOnTheWayOut(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "done")
 	p := start(t, newLauncher(t), self(nil, "ignore:15", shake, "serve", "logon:"+file, "exit:0"))
-	p.Stop(10*time.Second, 0)
+	p.Stop(2*soon, 0)
 	if e := ended(t, p); e.Status != 0 || e.Signal != "" {
 		t.Errorf("%+v", e)
 	}
