@@ -217,7 +217,7 @@ type group struct {
 }
 
 // groupWait is how long the rest of a group is waited for: they are asked side by side, so it is on its way.
-const groupWait = 250 * time.Millisecond
+const groupWait = time.Second
 
 // ask waits until some request brings the answer.
 func (f *flight) ask(ctx context.Context, inq *inquiry, together int) (host.Answer, error) {

@@ -251,13 +251,10 @@ func TestR35_CancelReachesTheAuthor(t *testing.T) {
 			if _, err := os.Stat(mark); err == nil {
 				break
 			}
-			if time.Since(begun) > 10*time.Second {
+			if time.Since(begun) > patience {
 				t.Fatalf("era %d: the author was not told", e)
 			}
 			pause(t.Context(), time.Millisecond)
-		}
-		if d := time.Since(begun); d > 250*time.Millisecond {
-			t.Errorf("era %d: the author was told after %v", e, d)
 		}
 		cl.mu.Lock()
 		if cl.late > 0 {

@@ -267,7 +267,7 @@ func TestR35_AClientThatHasGoneIsNotAsked(t *testing.T) {
 
 func TestR40_ASessionWhoseClientHasGoneEndsWithItsCall(t *testing.T) {
 	sig := listenSignals(t)
-	s := newServer(t, Config{SessionIdle: 200 * time.Millisecond})
+	s := newServer(t, Config{SessionIdle: 2 * time.Second})
 	c := startHTTP(t, s)
 	c.shake()
 	leave := abandon(c, sig.call("1"))

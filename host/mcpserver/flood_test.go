@@ -145,9 +145,7 @@ func TestR24_AnswersThatNobodyReadsAreBounded(t *testing.T) {
 			time.Sleep(5 * time.Millisecond) // calls end meanwhile, not a signal
 		}
 	}
-	if n := runtime.NumGoroutine() - before; n > 3*maxOpen {
-		t.Errorf("%d goroutines hold what nobody reads", n)
-	}
+	settles(t, "goroutines that hold what nobody reads", 3*maxOpen, func() int { return runtime.NumGoroutine() - before })
 	in.Close()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -203,6 +201,19 @@ func TestR29_BatchesThatNobodyReadsTheAnswersToDoNotHideTheEnd(t *testing.T) {
 
 func TestR29_WhoReadsSlowlyGetsTheLastAnswers(t *testing.T) {
 	s := newServer(t, Config{})
+	const calls = 200 // more than are queued
+	var n int
+	for try := 0; n < calls && try < 20; try++ { // on a busy machine their time may be over
+		n = readSlowly(t, s, calls)
+	}
+	if n != calls {
+		t.Errorf("%d answers to %d calls", n, calls)
+	}
+}
+
+// readSlowly makes calls, ends the input, and reads the answers only then.
+func readSlowly(t *testing.T, s *Server, calls int) (answers int) {
+	t.Helper()
 	serverIn, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -219,16 +230,16 @@ func TestR29_WhoReadsSlowlyGetsTheLastAnswers(t *testing.T) {
 	if _, err := r.ReadBytes('\n'); err != nil {
 		t.Fatal(err)
 	}
-	const calls = 200 // more than are queued
 	for i := range calls {
 		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"nope","arguments":{"text":"%s"}}}`+"\n", i, strings.Repeat("x", 500))
 	}
 	in.Close()
 	time.Sleep(lastCalls / 5) // it has all, and room for not all of the answers
 	rest, err := io.ReadAll(r)
-	if n := bytes.Count(rest, []byte("\n")); err != nil || n != calls {
-		t.Errorf("%d answers to %d calls: %v", n, calls, err)
+	if err != nil {
+		t.Error(err)
 	}
+	return bytes.Count(rest, []byte("\n"))
 }
 
 func TestR24_OneCallTooManyIsAnsweredWithAnError(t *testing.T) {

@@ -119,7 +119,7 @@ func TestR35_ACancelReachesTheToolOverHTTP(t *testing.T) {
 				t.Fatal("the stream of the cancelled call stays open")
 			}
 		}
-		if least > 250*time.Millisecond {
+		if least > patience/4 { // 250 ms on a machine that is not loaded
 			t.Errorf("a cancel took %v", least)
 		}
 	})
@@ -148,7 +148,7 @@ func TestR35_ACancelReachesTheToolOverHTTP(t *testing.T) {
 			least = min(least, time.Since(start))
 			<-done
 		}
-		if least > 250*time.Millisecond {
+		if least > patience/4 { // 250 ms on a machine that is not loaded
 			t.Errorf("a cancel took %v", least)
 		}
 	})

@@ -39,10 +39,15 @@ func TestProgress(t *testing.T) {
 			t.Errorf("without a token: %v", cl.sent)
 		}
 		for _, token := range []string{`"t"`, `9007199254740993`} {
-			cl := newClient()
-			b.must(request{era: e, name: "steps", notify: cl.notify, meta: readMeta(json.RawMessage(`{"progressToken":` + token + `}`))}, "done")
-			all := progressOf(t, cl)
-			if len(all) < 3 || all[len(all)-1].Progress != 100 || all[len(all)-1].Total != 100 {
+			var all []progressParams
+			for try := 0; len(all) < 3 && try < 20; try++ { // the latest wins where the machine is busy
+				cl := newClient()
+				b.must(request{era: e, name: "steps", notify: cl.notify, meta: readMeta(json.RawMessage(`{"progressToken":` + token + `}`))}, "done")
+				if all = progressOf(t, cl); len(all) == 0 || all[len(all)-1].Progress != 100 || all[len(all)-1].Total != 100 {
+					t.Fatalf("got %+v", all)
+				}
+			}
+			if len(all) < 3 {
 				t.Fatalf("got %+v", all)
 			}
 			for i, p := range all {
@@ -63,7 +68,7 @@ func TestProgress(t *testing.T) {
 func TestR37_Heartbeats(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Heartbeat = 20 * time.Millisecond }, nil)
 	cl, begun := newClient(), time.Now()
-	b.must(request{name: "silent", arguments: json.RawMessage(`{"ms":500}`), notify: cl.notify, meta: readMeta(json.RawMessage(`{"progressToken":"t"}`))}, "done")
+	b.must(request{name: "silent", arguments: json.RawMessage(`{"ms":1000}`), notify: cl.notify, meta: readMeta(json.RawMessage(`{"progressToken":"t"}`))}, "done")
 	all := progressOf(t, cl)
 	if most := int(time.Since(begun)/(20*time.Millisecond)) + 1; len(all) < 3 || len(all) > most {
 		t.Fatalf("%d heartbeats", len(all))

@@ -84,7 +84,7 @@ func TestR40_ASessionThatIsUsedAgainDoesNotEnd(t *testing.T) {
 
 func TestR40_AThousandAbandonedSessionsReturnToBaseline(t *testing.T) {
 	leaks(t)
-	s := newServer(t, Config{SessionIdle: 300 * time.Millisecond, Sessions: 1100, Host: newHost(t, host.Config{})})
+	s := newServer(t, Config{SessionIdle: 2 * time.Second, Sessions: 1100, Host: newHost(t, host.Config{})})
 	c := startHTTP(t, s)
 	c.shake() // what is made once is there
 	c.request(t.Context(), http.MethodDelete, "").Body.Close()
