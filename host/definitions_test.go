@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/cost"
 	"github.com/toolhost/toolhost/pluginsdk"
 )
 
@@ -210,8 +211,8 @@ func TestT17_ResultsLoseWhatNobodySeesInTheModelFormOnly(t *testing.T) {
 
 func TestT17_VisibleFormsCostNoAllocation(t *testing.T) {
 	value := json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<12) + `"}`)
-	if n := testing.AllocsPerRun(10, func() { host.Visible(host.ModelOutput{Type: "json", Value: value}) }); n != 0 {
-		t.Errorf("%v allocations", n)
+	if n := cost.Of(100, func() { host.Visible(host.ModelOutput{Type: "json", Value: value}) }).Allocs; n != 0 {
+		t.Errorf("%d allocations", n)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolhost/toolhost/internal/cost"
 )
 
 func rulesOf(t *testing.T, p Policy) *Rules {
@@ -134,7 +136,7 @@ func TestPolicyDecideAllocatesNothing(t *testing.T) {
 	r := rulesOf(t, Policy{Rules: []Rule{{Action: Ask, Tool: "db_*", Caller: CallerMatch{Group: "ops"}}}})
 	c := PolicyCall{Tool: Tool{Plugin: "db", ID: "db_get"}, Caller: Caller{Groups: []string{"ops"}}, Input: json.RawMessage(`{}`)}
 	ctx := t.Context()
-	if n := testing.AllocsPerRun(100, func() { r.Decide(ctx, c); r.Visible(c) }); n != 0 {
-		t.Errorf("%v allocations", n)
+	if n := cost.Of(100, func() { r.Decide(ctx, c); r.Visible(c) }).Allocs; n != 0 {
+		t.Errorf("%d allocations", n)
 	}
 }

@@ -23,16 +23,17 @@ func Hold(t *testing.T, c Ceiling, f func()) {
 	if race {
 		t.Skip("the race detector allocates")
 	}
-	got := least(f)
+	got := Of(1000, f)
 	t.Logf("%d allocations and %d bytes", got.Allocs, got.Bytes)
 	if got.Allocs > c.Allocs || got.Bytes > c.Bytes {
 		t.Errorf("one run costs %d allocations and %d bytes; the ceilings are %d and %d", got.Allocs, got.Bytes, c.Allocs, c.Bytes)
 	}
 }
 
-// least is what one run of f costs: the least of some rounds, since a timer or a test's own goroutine may fall into one.
-func least(f func()) Ceiling {
-	const rounds, runs = 4, 1000
+// Of is what one run of f costs, counted as Hold does: the least of some rounds of so many runs, since a timer or a test's own
+// goroutine may fall into one.
+func Of(runs int, f func()) Ceiling {
+	const rounds = 4
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	best := Ceiling{math.MaxInt, math.MaxInt}

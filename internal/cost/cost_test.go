@@ -7,7 +7,7 @@ import (
 
 var sink any
 
-func TestLeast_CountsWhatEveryRunAllocates(t *testing.T) {
+func TestOf_CountsWhatEveryRunAllocates(t *testing.T) {
 	if race {
 		t.Skip("the race detector allocates")
 	}
@@ -27,7 +27,7 @@ func TestLeast_CountsWhatEveryRunAllocates(t *testing.T) {
 		{"from a pool", func() { pool.Put(pool.Get()) }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := least(c.f); got.Allocs != c.want || got.Bytes < 32*c.want {
+			if got := Of(1000, c.f); got.Allocs != c.want || got.Bytes < 32*c.want {
 				t.Errorf("%+v; want %d allocations, each of 32 bytes or more", got, c.want)
 			}
 		})

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolhost/toolhost/internal/cost"
 )
 
 func compile(t testing.TB, fallback Action, rules ...Rule) *Set {
@@ -268,8 +270,8 @@ func TestNoAllocation(t *testing.T) {
 	if got := s.Decide(&f, input).Action; got != Ask {
 		t.Fatalf("action %d", got)
 	}
-	if n := testing.AllocsPerRun(100, func() { s.Decide(&f, input); s.Visible(&f) }); n != 0 {
-		t.Errorf("%v allocations", n)
+	if n := cost.Of(100, func() { s.Decide(&f, input); s.Visible(&f) }).Allocs; n != 0 {
+		t.Errorf("%d allocations", n)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/cost"
 )
 
 func TestT17_StripJSON(t *testing.T) {
@@ -116,8 +118,8 @@ func TestT17_ASCIICostsNoAllocation(t *testing.T) {
 	ascii := []byte(`{"a":"` + strings.Repeat("x", 1<<16) + `"}`)
 	emoji := []byte(`{"a":"` + strings.Repeat("❤\ufe0fé", 1<<10) + `"}`)
 	for name, text := range map[string][]byte{"ascii": ascii, "nothing hidden": emoji} {
-		if n := testing.AllocsPerRun(10, func() { StripJSON(text) }); n != 0 {
-			t.Errorf("%s: %v allocations", name, n)
+		if n := cost.Of(20, func() { StripJSON(text) }).Allocs; n != 0 {
+			t.Errorf("%s: %d allocations", name, n)
 		}
 	}
 }

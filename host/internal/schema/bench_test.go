@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/toolhost/toolhost/internal/cost"
 )
 
 var benchCases = []struct{ name, schema, input, broken string }{
@@ -160,18 +162,18 @@ func TestRead_ValidInputAllocatesNothingMore(t *testing.T) {
 	}
 	for _, c := range benchCases {
 		s, text := mustCompile(t, c.schema), []byte(c.input)
-		parts := testing.AllocsPerRun(200, func() {
+		parts := cost.Of(200, func() {
 			if err := readByParts(s, text); err != nil {
 				t.Fatal(err)
 			}
 		})
-		read := testing.AllocsPerRun(200, func() {
+		read := cost.Of(200, func() {
 			if _, _, err := s.Read(text, Limits{}, ReadOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		})
-		if read > parts {
-			t.Errorf("%s: %v allocations, by its parts %v", c.name, read, parts)
+		if read.Allocs > parts.Allocs {
+			t.Errorf("%s: %d allocations, by its parts %d", c.name, read.Allocs, parts.Allocs)
 		}
 	}
 }
