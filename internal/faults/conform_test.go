@@ -27,10 +27,13 @@ func TestA3_ConformFindsTheFaults(t *testing.T) {
 			dir := home(t, r.plugin)
 			cfg := conform.Config{
 				Path:   filepath.Join(dir, "plugins", "toolplugin-"+r.plugin),
-				Limits: host.Limits{Grace: time.Second, Ping: time.Second, PingWait: 500 * time.Millisecond},
+				Limits: host.Limits{Call: time.Minute, Grace: time.Second},
 			}
 			if r.exit == 10 { // it never answers
-				cfg.Limits.Call = 3 * time.Second
+				cfg.Limits.Call = patience
+			}
+			if r.deaf() {
+				cfg.Limits.Ping, cfg.Limits.PingWait = time.Second, 500*time.Millisecond
 			}
 			if r.found != "" {
 				cfg.Only = []string{r.found}

@@ -155,7 +155,7 @@ func home(t *testing.T, names ...string) (dir string) {
 func gone(t *testing.T, mark string) {
 	t.Helper()
 	var left []string
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(25 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if left = running(mark); len(left) == 0 {
 			return
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/toolhost/toolhost/proto/wire"
 )
@@ -66,6 +65,3 @@ func underHost(name, does string) bool {
 	}
 	return false
 }
-
-// soon is how long a fault waits before it goes on.
-const soon = 20 * time.Millisecond
