@@ -56,7 +56,7 @@ upstream: build ## Serve recorded weather and web answers on loopback, with bin/
 test: build ## Run all tests, shuffled, under the race detector if there is a C compiler
 	@if CGO_ENABLED=1 go build -race runtime/cgo 2>/dev/null; then CGO_ENABLED=1 race=-race; else \
 		race=; echo 'make test: no working C compiler: running WITHOUT the race detector'; fi; \
-	set -x; go test $$race -shuffle=on -timeout=7m ./... && go -C bench test ./profile ./report
+	set -x; go test $$race -shuffle=on -timeout=30m ./... && go -C bench test ./profile ./report
 	@$(MAKE) guards
 
 guards: ## Hold the allocations and bytes of a call to their ceilings, without the race detector
@@ -65,7 +65,7 @@ guards: ## Hold the allocations and bytes of a call to their ceilings, without t
 contract: ## Print the contract's rules, what was decided, and the tests that hold them
 	@mkdir -p bin
 	@rm -f bin/contract.txt
-	@go test -count=1 -timeout=7m -run '^TestContract' ./host -contract.table=$(CURDIR)/bin/contract.txt; status=$$?; \
+	@go test -count=1 -timeout=30m -run '^TestContract' ./host -contract.table=$(CURDIR)/bin/contract.txt; status=$$?; \
 	cat bin/contract.txt; exit $$status
 
 requirements: ## Run the tests that prove each of the requirements and print both (LIST=1: only print)
