@@ -70,7 +70,9 @@ func TestA1_AttachIsChecked(t *testing.T) {
 	} {
 		t.Run(evil, func(t *testing.T) {
 			p, _ := listening(t, "listen wire", evil)
-			p.Limits.Start = time.Second
+			if evil == "no welcome" {
+				p.Limits.Start = 2 * time.Second
+			}
 			h := open(t, host.Config{}, p)
 			if e := fails(t, h, "attached/do", `{}`, host.Unavailable, host.NotStarted); !strings.Contains(e.Error(), says) {
 				t.Errorf("%v does not say %q", e, says)
@@ -121,7 +123,7 @@ func TestA1_ADebuggerMayPause(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it stands still", func() bool { return procState(process.Pid) == "T" })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // 25 times what kills a plugin of the host's own
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // 50 times what kills a plugin of the host's own
 	defer cancel()
 	_, err := h.Call(ctx, host.Call{Tool: "echo", Input: []byte(`{"text":"meanwhile"}`)})
 	wantError(t, nil, err, host.Timeout, host.Unknown)

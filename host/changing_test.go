@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -68,7 +67,7 @@ func toolsChanged(t *testing.T, next func() (host.PluginEvent, bool)) host.Plugi
 
 func watch(t *testing.T, h *host.Host) func() (host.PluginEvent, bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*soon)
 	next, stop := iter.Pull(h.Watch(ctx))
 	t.Cleanup(func() { cancel(); stop() })
 	next() // as it is

@@ -42,7 +42,7 @@ func contextTools() []pluginsdk.Definition {
 	patient := rawTool("patient", "", "", waitForEnd)
 	patient.Timeout = time.Hour
 	hasty := rawTool("hasty", "", "", waitForEnd)
-	hasty.Timeout = 300 * time.Millisecond
+	hasty.Timeout = time.Second
 	modelled := rawTool("modelled", echoSchema, echoSchema, same)
 	modelled.ToModelOutput = func(_ context.Context, _, out raw) (pluginsdk.ModelOutput, error) {
 		return pluginsdk.Text("for the model: " + string(out)), nil

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/host"
 )
@@ -114,6 +115,8 @@ func (c *conversation) host() *host.Host {
 	}
 	cfg := c.cfg
 	cfg.Plugins = c.plugins
+	cfg.Limits.Start, cfg.Limits.Describe = time.Minute, time.Minute // many conversations start theirs at once
+	cfg.Eager = cfg.Limits.Call+cfg.Limits.CallMax > 0               // which are to be used up by the calls, not by a start on a slow machine
 	h, err := host.Open(c.t.Context(), cfg)
 	if err != nil {
 		c.t.Fatal(err)

@@ -2,6 +2,9 @@ package host
 
 import pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 
+// FlushWait is flushWait.
+const FlushWait = flushWait
+
 // Visible is ModelOutput.visible.
 func Visible(m ModelOutput) (ModelOutput, int) { return m.visible() }
 

@@ -53,7 +53,7 @@ func TestH3_HostileHTTP2(t *testing.T) {
 					fine, input = tt.then, tt.input
 				}
 				if !fine && tt.code == host.Timeout {
-					limit = time.Second // the call's own: a start took longer on a machine that does much else
+					limit = 2 * time.Second // the call's own: a start took longer on a machine that does much else
 					if _, ok := h.Tool("do"); !ok {
 						t.Fatal("it has no tools")
 					}
@@ -62,7 +62,7 @@ func TestH3_HostileHTTP2(t *testing.T) {
 				begin := time.Now()
 				_, err := h.Call(ctx, host.Call{Tool: "do", Input: []byte(`{"text":"` + strings.Repeat("x", input) + `"}`)})
 				cancel()
-				if took := time.Since(begin); took > limit+10*time.Second {
+				if took := time.Since(begin); took > limit+soon {
 					t.Errorf("call %d took %v", i, took)
 				}
 				if fine {

@@ -244,7 +244,7 @@ func TestM5_NoFlowWaitsForAnother(t *testing.T) {
 			if _, err := r.Result(); err == nil && tool != "asklater" {
 				t.Error("a call that was cancelled has a result")
 			}
-			if d := time.Since(began); d > 5*time.Second {
+			if d := time.Since(began); d > soon {
 				t.Errorf("the cancel took %v", d)
 			}
 			call(t, h, "echo", `{"text":"after it"}`)
@@ -273,10 +273,11 @@ func TestM6_C8_ManyPings(t *testing.T) {
 	before := census(t)
 	for range 20 { // 2 s of a ping a millisecond
 		time.Sleep(100 * time.Millisecond)
-		if now := census(t); now.fds > before.fds || now.goroutines > before.goroutines+len(plugins) {
-			t.Fatalf("%+v, and before %+v", now, before)
-		}
 	}
+	eventually(t, "as many descriptors and goroutines as before", func() bool { // others come and go
+		now := census(t)
+		return now.fds <= before.fds && now.goroutines <= before.goroutines+len(plugins)
+	})
 	for s := range h.Plugins() {
 		if s.State != host.Ready || !pids[s.PID] || s.Restarts != 0 {
 			t.Errorf("%+v", s)

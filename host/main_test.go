@@ -3,6 +3,7 @@
 package host_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -306,6 +307,8 @@ func open(t testing.TB, cfg host.Config, plugins ...host.Plugin) *host.Host {
 		plugins = []host.Plugin{self("test", "")}
 	}
 	cfg.Plugins = append(cfg.Plugins, plugins...)
+	cfg.Limits.Start = cmp.Or(cfg.Limits.Start, time.Minute) // a test that is about a start's time says how long
+	cfg.Limits.Describe = cmp.Or(cfg.Limits.Describe, time.Minute)
 	h, err := host.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -352,13 +355,17 @@ func status(t testing.TB, h *host.Host) host.PluginStatus {
 	return host.PluginStatus{}
 }
 
+// soon is how long what comes at once may take on a machine that is busy, slow or stands still for a while. What must not wait
+// for something is tested with something that takes much longer, or for ever.
+const soon = 30 * time.Second
+
 // eventually polls what no signal tells.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * soon); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			buf := make([]byte, 1<<20)
-			t.Fatalf("not so after 5 s: %s\n%s", what, buf[:runtime.Stack(buf, true)])
+			t.Fatalf("not so after %v: %s\n%s", 2*soon, what, buf[:runtime.Stack(buf, true)])
 		}
 	}
 }

@@ -152,7 +152,7 @@ func TestO7_AFloodIsBounded(t *testing.T) {
 	if logged == 0 || logged+dropped > lines || dropped < lines/2 {
 		t.Errorf("%d logged and %d dropped of %d", logged, dropped, lines)
 	}
-	if peak > 16<<20 || slowest > 3*time.Second {
+	if peak > 16<<20 || slowest > soon { // the logger would take 100 s for all lines
 		t.Errorf("%d MiB of memory, slowest call %v", peak>>20, slowest)
 	}
 }

@@ -165,13 +165,14 @@ func TestD8_K12_ReplacedUnderLoadFailsNoCall(t *testing.T) {
 	eventually(t, "one version is left", func() bool { return len(status(t, h).Draining) == 0 })
 	h.Close()
 	watching.Wait()
-	if calls.Load() == 0 || most.Load() != 2 {
+	if calls.Load() == 0 || most.Load() > 2 {
 		t.Errorf("%d calls, at most %d versions at once", calls.Load(), most.Load())
 	}
 }
 
 func TestK12_AThirdVersionWaitsForTheFirst(t *testing.T) {
 	p, path := versioned(t, "1")
+	p.Limits.Drain = 2 * soon
 	h := open(t, host.Config{StateDir: t.TempDir()}, p)
 	held := h.Start(t.Context(), host.Call{Tool: "hold", Input: []byte(`{}`)})
 	var over sync.WaitGroup
@@ -210,8 +211,9 @@ func TestK12_AThirdVersionWaitsForTheFirst(t *testing.T) {
 func TestD8_ABrokenVersionChangesNothing(t *testing.T) {
 	for evil, words := range map[string]string{"exits": "version 2 is broken", "hangs": "not ready"} {
 		t.Run(evil, func(t *testing.T) {
+			t.Parallel()
 			p, path := versioned(t, "1")
-			p.Limits.Start = 2 * time.Second
+			p.Limits.Start = 5 * time.Second
 			h := open(t, host.Config{StateDir: t.TempDir()}, p)
 			pid := string(call(t, h, "version", `{}`).Output) + fmt.Sprint(status(t, h).PID)
 			install(t, path, "2 "+evil)

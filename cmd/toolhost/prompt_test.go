@@ -174,7 +174,7 @@ func TestT14_DeadTime(t *testing.T) {
 	}
 	seen := newScreenText()
 	go seen.collect(master) // ends with slave
-	d := &device{in: slave, out: slave, dead: time.Second, screen: &terminal{file: slave, tty: true}}
+	d := &device{in: slave, out: slave, dead: 3 * time.Second, screen: &terminal{file: slave, tty: true}}
 	answer := make(chan string, 1)
 	go func() { // ends with the answer
 		text, err := d.line(t.Context(), "the question\n", "answer: ")

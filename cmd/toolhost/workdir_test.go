@@ -215,7 +215,7 @@ func TestStatus_ShowsTheHostsThatRun(t *testing.T) {
 	}
 	await := func(what string, ok func([]host.LiveHost) bool) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // the host says it after a moment
+		for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // the host says it after a moment
 			got := hosts()
 			if ok(got) {
 				return

@@ -305,7 +305,7 @@ func TestR30_AStubbornServerIsKilled(t *testing.T) {
 	if err := r.close(); err != nil {
 		t.Error(err)
 	}
-	if d := time.Since(began); d < stdinGrace || d > 20*time.Second {
+	if d := time.Since(began); d < stdinGrace || d > time.Minute {
 		t.Errorf("it took %v", d)
 	}
 	if alive(marks(t, dir, "starts")[0]) {

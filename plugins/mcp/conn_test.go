@@ -248,7 +248,7 @@ func TestR33_AStartThatFailsIsTold(t *testing.T) {
 		began := time.Now()
 		_, _, err := testRemote(t, s).list(testCtx(t))
 		wantLost(t, err, false, "not ready in 3s")
-		if d := time.Since(began); d > 15*time.Second {
+		if d := time.Since(began); d > time.Minute {
 			t.Errorf("it took %v", d)
 		}
 	})

@@ -153,6 +153,7 @@ func (f *fake) open(t *testing.T, settings string) *host.Host {
 func openHost(t *testing.T, cfg host.Config, plugins ...host.Plugin) *host.Host {
 	t.Helper()
 	cfg.Plugins = plugins
+	cfg.Limits.Start, cfg.Limits.Describe = time.Minute, time.Minute // on a slow machine
 	if cfg.StateDir == "" {
 		cfg.StateDir = t.TempDir()
 	}
@@ -186,7 +187,7 @@ func status(t *testing.T, h *host.Host, name string) host.PluginStatus {
 // eventually waits for what no signal tells.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}

@@ -74,7 +74,7 @@ func TestT5_AStreamThatEndsAgainAndAgainIsAskedForWithPauses(t *testing.T) {
 	})
 	r := newRemote(settings{URL: s.URL}, slog.New(slog.DiscardHandler), func() {})
 	defer r.close()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	began := time.Now()
 	if _, err := r.call(ctx, remoteCall{name: "t"}); err == nil {

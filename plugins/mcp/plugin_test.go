@@ -134,7 +134,7 @@ func TestR32_AServerThatHangs(t *testing.T) {
 	}
 	begun := time.Now()
 	names(h)
-	if took := time.Since(begun); took > 5*time.Second {
+	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("the second list took %s", took)
 	}
 }

@@ -26,7 +26,7 @@ func beConformanceClient(scenario, url string) int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	r := newRemote(settings{URL: url}, log, func() {})
 	defer r.close()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	tools, warnings, err := r.list(ctx)
 	log.Info("listed", "tools", len(tools), "warnings", warnings, "error", err)

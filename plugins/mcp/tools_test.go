@@ -151,7 +151,7 @@ func TestR32_ASilentServer(t *testing.T) {
 	if diff := cmp.Diff([]string{"near"}, names(h)); diff != "" {
 		t.Error(diff)
 	}
-	if took := time.Since(begun); took > 10*time.Second { // Limits.Start; the silent server never answers
+	if took := time.Since(begun); took > 30*time.Second { // half of Limits.Start; the silent server never answers
 		t.Errorf("the list took %s", took)
 	}
 	if bad := status(t, h, "far").BadTools; len(bad) != 1 || !strings.Contains(bad[0].Reason, "server has not named its tools within 180ms") {

@@ -172,7 +172,7 @@ func descriptors(t *testing.T) int {
 // children lists the processes that this one started and that are there, dead ones too.
 func children(t *testing.T) (left string) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		left = ""
 		files, err := filepath.Glob("/proc/self/task/*/children")
 		if err != nil {

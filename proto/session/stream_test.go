@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a test waits for a signal before it fails.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // memStream is one end of an in-memory stream that encodes what it carries. A link holds
 // one batch; a second Send waits, as on a transport whose window is used up.

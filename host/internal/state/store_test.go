@@ -218,7 +218,7 @@ func TestS7_StoreChanging(t *testing.T) {
 	})
 	defer writer.Wait()
 	defer close(stop)
-	for end := time.Now().Add(30 * time.Second); ; {
+	for end := time.Now().Add(2 * time.Minute); ; {
 		b, err := d.Store(src)
 		if changed, ok := errors.AsType[*ChangedError](err); ok {
 			if changed.Path != src || !strings.Contains(err.Error(), "rename") {

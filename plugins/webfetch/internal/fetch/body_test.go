@@ -139,8 +139,9 @@ func TestB54_TotalDeadline(t *testing.T) {
 		"half the body":   {"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhello", "reading the body"},
 	} {
 		t.Run(phase, func(t *testing.T) {
+			t.Parallel()
 			addr := stalled(t, s.send)
-			f := newFetcher(t, Settings{Allow: []string{addr}, Timeout: "100ms"})
+			f := newFetcher(t, Settings{Allow: []string{addr}, Timeout: "2s"}) // enough for what is sent to arrive
 			_, err := f.Fetch(t.Context(), Input{URL: "http://" + addr}, nil)
 			if wantKind(t, err, kindTimeout); !strings.Contains(err.Error(), s.message) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)

@@ -97,7 +97,7 @@ func hostilePages(scale int) map[string]string {
 // without the race detector: 1.6 s at most, the median 0.1 s. As text the pages are a quarter as long, with
 // the race detector a sixteenth, which still finds what is quadratic.
 func TestT7_HostilePagesEnd(t *testing.T) {
-	const bound = 5 * time.Second
+	const bound = 20 * time.Second // on a slow machine; what is quadratic takes minutes
 	scales := map[string]int{formatMarkdown: 1, formatText: 4}
 	if raceOn {
 		scales = map[string]int{formatMarkdown: 16}
@@ -132,7 +132,7 @@ func FuzzConvert(f *testing.F) {
 		for _, format := range []string{formatMarkdown, formatText} {
 			start := cpuTime(t)
 			doc := convertPage(context.Background(), markup, &url.URL{Scheme: "https", Host: "example.com"}, options{format: format, links: true})
-			if took := cpuTime(t) - start; took > 2*time.Second {
+			if took := cpuTime(t) - start; took > 10*time.Second {
 				t.Errorf("%s: took %s", format, took)
 			}
 			if !utf8.ValidString(doc.content) || strings.Contains(doc.note, "broke the converter") {
