@@ -4,6 +4,7 @@ package bare
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"os/exec"
 	"strconv"
@@ -122,7 +123,7 @@ func (c *Client) Deltas(ctx context.Context) (*Deltas, error) {
 func (d *Deltas) Send(text []byte) error { return d.stream.SendMsg(wrapperspb.Bytes(text)) }
 
 // Close ends the stream and returns the plugin's report.
-func (d *Deltas) Close() ([]byte, error) {
+func (d *Deltas) Close() (json.RawMessage, error) {
 	if err := d.stream.CloseSend(); err != nil {
 		return nil, err
 	}

@@ -45,15 +45,8 @@ func (c Crowd) Kind(name string) Kind {
 		}
 		cmd := exec.Command(self, CrowdArgument, string(text))
 		cmd.Stderr = os.Stderr
-		in, err := cmd.StdinPipe()
+		in, out, err := startPiped(cmd)
 		if err != nil {
-			return nil, err
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			return nil, err
-		}
-		if err := cmd.Start(); err != nil {
 			return nil, err
 		}
 		p := &crowded{cmd, in, json.NewDecoder(out)}

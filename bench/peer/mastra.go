@@ -18,15 +18,8 @@ func Mastra(node, dir string) Kind {
 	return Kind{"@mastra/mcp, stdio", func() (Peer, error) {
 		cmd := exec.Command(node, "mastra.mjs")
 		cmd.Dir, cmd.Stderr = dir, os.Stderr
-		in, err := cmd.StdinPipe()
+		in, out, err := startPiped(cmd)
 		if err != nil {
-			return nil, err
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			return nil, err
-		}
-		if err := cmd.Start(); err != nil {
 			return nil, err
 		}
 		m := &mastra{cmd: cmd, in: in, out: bufio.NewReader(out)}

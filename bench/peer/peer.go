@@ -3,7 +3,9 @@
 package peer
 
 import (
+	"io"
 	"os"
+	"os/exec"
 	"time"
 
 	"github.com/toolhost/toolhost/bench/measure"
@@ -47,3 +49,14 @@ func (p *local) Load(inFlight int, d time.Duration) (measure.Sample, error) {
 }
 
 func (p *local) Close() { p.end() }
+
+// startPiped starts a process that makes calls on command: it reads from in and writes to out.
+func startPiped(cmd *exec.Cmd) (in io.WriteCloser, out io.Reader, err error) {
+	if in, err = cmd.StdinPipe(); err != nil {
+		return nil, nil, err
+	}
+	if out, err = cmd.StdoutPipe(); err != nil {
+		return nil, nil, err
+	}
+	return in, out, cmd.Start()
+}

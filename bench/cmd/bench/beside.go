@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/toolhost/toolhost/bench/bare"
 	"github.com/toolhost/toolhost/bench/measure"
 	"github.com/toolhost/toolhost/bench/peer"
 	"github.com/toolhost/toolhost/bench/report"
@@ -17,16 +16,11 @@ import (
 // beside compares small validated calls, one at a time, while the same plugin sends one answer of 16 MiB after the other: through
 // toolhost's one connection, and on gRPC's streams of one connection.
 func beside(o *options) ([]report.Row, error) {
-	h, err := peer.Open(o.program("toolplugin-wire"), o.state)
+	h, b, end, err := o.wires()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = h.Close() }()
-	b, err := bare.Start(o.program("bareplugin"))
-	if err != nil {
-		return nil, err
-	}
-	defer b.Close()
+	defer end()
 	call := func(tool, input string) func() error {
 		c := host.Call{Tool: tool, Input: json.RawMessage(input)}
 		return func() error { _, err := h.Call(context.Background(), c); return err }

@@ -20,6 +20,18 @@ type sender interface {
 	Close() (json.RawMessage, error) // a stamp.Report
 }
 
+// wires starts the plugin that is measured byte by byte under a host, and a bare one. end ends both.
+func (o *options) wires() (h *host.Host, b *bare.Running, end func(), err error) {
+	if h, err = peer.Open(o.program("toolplugin-wire"), o.state); err != nil {
+		return nil, nil, nil, err
+	}
+	if b, err = bare.Start(o.program("bareplugin")); err != nil {
+		_ = h.Close()
+		return nil, nil, nil, err
+	}
+	return h, b, func() { b.Close(); _ = h.Close() }, nil
+}
+
 // pace is one load of deltas.
 type pace struct {
 	name   string
@@ -31,24 +43,18 @@ type pace struct {
 // deltas compares pieces of an input as a model writes it: through host.Start to the tool's OnInputDelta, and as messages of
 // a gRPC stream.
 func deltas(o *options) ([]report.Row, error) {
-	h, err := peer.Open(o.program("toolplugin-wire"), o.state)
+	h, b, end, err := o.wires()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = h.Close() }()
-	b, err := bare.Start(o.program("bareplugin"))
-	if err != nil {
-		return nil, err
-	}
-	defer b.Close()
+	defer end()
 	open := []func() (sender, error){
 		func() (sender, error) {
 			r := h.Start(context.Background(), host.Call{Tool: "deltas"})
 			return &running{r}, r.Delta([]byte(stamp.Open))
 		},
 		func() (sender, error) {
-			d, err := b.Deltas(context.Background())
-			return &stream{d}, err
+			return b.Deltas(context.Background())
 		},
 	}
 	paces := []pace{
@@ -138,8 +144,3 @@ func (r *running) Close() (json.RawMessage, error) {
 	}
 	return res.Output, nil
 }
-
-// stream is a stream of gRPC.
-type stream struct{ *bare.Deltas }
-
-func (s *stream) Close() (json.RawMessage, error) { return s.Deltas.Close() }

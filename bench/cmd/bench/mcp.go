@@ -48,7 +48,7 @@ func compare(group string, ours map[int]measure.Sample, name string, that map[in
 	return rows
 }
 
-// config writes a configuration file with the weather plugin, and makes its manifest known.
+// config writes a configuration file with the weather plugin.
 func (o *options) config() (string, error) {
 	path := filepath.Join(o.state, "toolhost.yaml")
 	text := fmt.Sprintf("plugins:\n  weather: {path: %q, sandbox: none}\n", o.program("toolplugin-weather"))
