@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/toolhost/toolhost/host/internal/schema"
 	"github.com/toolhost/toolhost/proto/session"
@@ -44,63 +43,6 @@ func (a *attempt) receive(ctx context.Context) {
 // errNoInput is why a call ends whose input never became one.
 var errNoInput = errors.New("the input is not usable")
 
-// maxAttempts is how many processes a call tries that was never sent to one (C3).
-const maxAttempts = 3
-
-// execute runs the call in the plugin and returns what the tool returned. A call that was never sent is
-// tried again on a fresh process; one that may have been sent never is (C3).
-func (r *run) execute(ctx context.Context, reqContext []byte) (*pb.Output, error) {
-	if err := r.takeSlot(ctx); err != nil {
-		return nil, err
-	}
-	defer r.freeSlot()
-	if !r.asks() {
-		r.begin(ctx, nil)
-	}
-	for n := 1; ; n++ {
-		out, err := r.try(ctx, reqContext)
-		e, failed := errors.AsType[*Error](err)
-		if !failed || n == maxAttempts || !e.retry {
-			return out, err
-		}
-	}
-}
-
-// try runs the call on one process.
-func (r *run) try(ctx context.Context, reqContext []byte) (*pb.Output, error) {
-	asks := r.asks()
-	if r.streamed != nil {
-		if a := r.streamed.attempt(ctx); a != nil {
-			return a.finish(ctx, asks)
-		}
-	}
-	if !asks {
-		if err := r.spendForRun(); err != nil {
-			return nil, err
-		}
-	}
-	open := &pb.Open{Input: r.input.Bytes(), Run: !asks, Context: reqContext, Resume: r.resumeFrame()}
-	if asks {
-		open.Ask = r.entry.wants[pb.Callback_CALLBACK_NEEDS_APPROVAL] && !r.round.approved()
-	}
-	a, err := r.open(ctx, open)
-	if err != nil {
-		return nil, err
-	}
-	return a.await(ctx)
-}
-
-// resumeFrame is what the tool is told of its earlier round; nil: this is its first.
-func (r *run) resumeFrame() *pb.Resume {
-	switch {
-	case r.round == nil || r.round.Payload == nil && !r.round.AskedBy:
-		return nil
-	case r.round.answer.hasData:
-		return &pb.Resume{Data: r.round.answer.data, Payload: r.round.Payload}
-	}
-	return &pb.Resume{Payload: r.round.Payload}
-}
-
 // finish sends the whole input of a call that was opened before, and waits for the outcome.
 func (a *attempt) finish(ctx context.Context, asks bool) (*pb.Output, error) {
 	if !asks {
@@ -121,25 +63,6 @@ func (a *attempt) finish(ctx context.Context, asks bool) (*pb.Output, error) {
 		a.cancel(context.Cause(ctx))
 		got := <-a.result
 		return got.out, got.err
-	}
-}
-
-// takeSlot waits until the tool's own limit of concurrent calls lets this one in.
-func (r *run) takeSlot(ctx context.Context) error {
-	if r.entry.slots == nil {
-		return nil
-	}
-	select {
-	case r.entry.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return r.ended(ctx, NotStarted)
-	}
-}
-
-func (r *run) freeSlot() {
-	if r.entry.slots != nil {
-		<-r.entry.slots
 	}
 }
 
@@ -190,17 +113,6 @@ func (r *run) openOn(ctx context.Context, proc *process, open *pb.Open) (*attemp
 	e := r.fail(Unavailable, NotStarted, err)
 	e.retry = true // the session ended between entering and opening
 	return nil, e
-}
-
-// startError is the error of a call whose plugin did not start.
-func (r *run) startError(ctx context.Context, err error) *Error {
-	if ctx.Err() != nil {
-		return r.ended(ctx, NotStarted)
-	}
-	if e, ok := errors.AsType[*Error](err); ok {
-		return r.fail(e.Code, NotStarted, e.Err)
-	}
-	return r.fail(Unavailable, NotStarted, err)
 }
 
 // await receives the call's frames until its outcome. A panic on the way ends the attempt (H6).
@@ -353,133 +265,3 @@ func (a *attempt) end(reason pb.CancelReason) {
 	a.call.Release()
 	a.proc.leave()
 }
-
-// recvError is the error of a call that has no outcome from the plugin.
-func (a *attempt) recvError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	a.end(reasonOf(err))
-	r, outcome := a.run, NotStarted
-	if a.call.Started() {
-		outcome = Unknown
-	}
-	if t, ok := errors.AsType[*session.TooLargeError](err); ok {
-		return r.fail(TooLarge, outcome, t)
-	}
-	if f, ok := errors.AsType[*session.FullError](err); ok {
-		return r.fail(TooLarge, outcome, fmt.Errorf("%w (limits.held); the plugin does not wait for room: build it with a newer SDK, raise the limit or make fewer calls at once", f))
-	}
-	switch {
-	case errors.Is(err, session.ErrEnded):
-		return r.crashed(ctx, a.proc, outcome)
-	case ctx.Err() != nil:
-		return r.ended(ctx, outcome)
-	}
-	return r.fail(Protocol, outcome, fmt.Errorf("the plugin ended the call without an outcome: %w", err))
-}
-
-// overErr reports an error of sending that says that the call or its process is over: then receiving tells
-// how.
-func overErr(err error) bool {
-	return errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrClosed)
-}
-
-// reasonOf is what the plugin is told of the end of a call.
-func reasonOf(err error) pb.CancelReason {
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return pb.CancelReason_CANCEL_REASON_TIMEOUT
-	case errors.Is(err, errNoInput):
-		return pb.CancelReason_CANCEL_REASON_INVALID_INPUT
-	case errors.Is(err, errHostClosed):
-		return pb.CancelReason_CANCEL_REASON_SHUTDOWN
-	}
-	return pb.CancelReason_CANCEL_REASON_CALLER
-}
-
-// crashed waits for the evidence of a process whose session ended, and ties it to the call (C4, C5).
-func (r *run) crashed(ctx context.Context, proc *process, outcome Outcome) *Error {
-	if proc.wait(ctx) != nil {
-		return r.ended(ctx, outcome)
-	}
-	r.log.flush(ctx)
-	code, exit := Unavailable, *proc.exit
-	switch {
-	case !proc.stopping.Load():
-	case r.host.closed.Load():
-		code = Closed
-	case exit.Err == nil:
-		exit.Err = fmt.Errorf("it was replaced by another version, and the call did not end within %v", proc.plugin.lim.Drain)
-	}
-	e := r.fail(code, outcome, &exit)
-	e.retry = outcome == NotStarted
-	return e
-}
-
-// failed converts the plugin's word on a failure.
-func (a *attempt) failed(ctx context.Context, f *pb.Failed) *Error {
-	r := a.run
-	tool := &ToolError{Message: r.maskText(f.GetMessage())}
-	if data := f.GetData(); json.Valid(data) {
-		tool.Data = r.maskSecrets(data)
-	}
-	switch f.GetKind() {
-	case pb.FailureKind_FAILURE_KIND_PANIC:
-		tool.Panic = true
-		return r.fail(ToolFailed, Failed, tool)
-	case pb.FailureKind_FAILURE_KIND_OUTCOME_UNKNOWN:
-		return r.fail(ToolFailed, Unknown, tool)
-	case pb.FailureKind_FAILURE_KIND_NOTHING_DONE:
-		return r.fail(ToolFailed, NotStarted, tool)
-	case pb.FailureKind_FAILURE_KIND_NO_TOOL:
-		return r.fail(Protocol, NotStarted, tool)
-	case pb.FailureKind_FAILURE_KIND_INPUT:
-		return r.fail(InvalidInput, NotStarted, tool)
-	case pb.FailureKind_FAILURE_KIND_OUTPUT:
-		return r.fail(InvalidOutput, Failed, tool)
-	case pb.FailureKind_FAILURE_KIND_TOO_LARGE:
-		return r.fail(TooLarge, Failed, tool)
-	case pb.FailureKind_FAILURE_KIND_CANCELED:
-		return a.canceled(ctx, tool)
-	case pb.FailureKind_FAILURE_KIND_BUSY:
-		e := r.fail(Busy, NotStarted, tool)
-		e.retry = a.leaves(ctx) // it was stopping: a fresh process may take the call
-		return e
-	}
-	return r.fail(ToolFailed, Failed, tool)
-}
-
-// canceled says why a call that the plugin calls cancelled has no outcome: the caller or the clock, the end
-// of the host or of the plugin.
-func (a *attempt) canceled(ctx context.Context, tool *ToolError) *Error {
-	r, clock := a.run, a.run.clock.Load()
-	switch {
-	case ctx.Err() != nil:
-		return r.ended(ctx, Unknown)
-	case r.host.closed.Load():
-		return r.fail(Closed, Unknown, errHostClosed)
-	case a.proc.stopping.Load():
-		return r.fail(Unavailable, Unknown, errReplaced)
-	case clock != nil && clock.remaining(ctx) < clockSkew: // the plugin's clock was the first to say so
-		return r.fail(Timeout, Unknown, &timeoutError{time.Since(r.begun)})
-	case a.leaves(ctx):
-		return r.fail(Unavailable, Unknown, a.proc.exit)
-	}
-	return r.fail(Canceled, Unknown, tool)
-}
-
-var errReplaced = errors.New("the plugin was replaced, and the time that its running calls had is over")
-
-// clockSkew is how much earlier than the host's clock the plugin's may end a call.
-const clockSkew = 100 * time.Millisecond
-
-// leaves reports whether the process is about to end, which it may have said before it shows.
-func (a *attempt) leaves(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, ownEnd)
-	defer cancel()
-	return a.proc.wait(ctx) == nil
-}
-
-// ownEnd is how long a process that says that it ends has to do so.
-const ownEnd = 300 * time.Millisecond

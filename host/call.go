@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -343,67 +342,4 @@ func (r *run) emit(ctx context.Context, e Event) {
 	if r.running != nil {
 		r.running.events.put(ctx, e)
 	}
-}
-
-// breaks is the error of a value that breaks its schema. A panic of the engine, which is nobody's fault but
-// the host's, is Internal (T1).
-func (r *run) breaks(code Code, outcome Outcome, err error) *Error {
-	if p, ok := errors.AsType[*schema.PanicError](err); ok {
-		r.host.log.Error("schema engine panicked", "tool", r.call.Tool, "error", p, "stack", string(p.Stack))
-		return r.fail(Internal, outcome, p)
-	}
-	return r.fail(code, outcome, schemaError(err))
-}
-
-func (r *run) fail(code Code, outcome Outcome, err error) *Error {
-	return &Error{Op: "call", Tool: r.call.Tool, Code: code, Outcome: outcome, Err: err}
-}
-
-// withRepairs says in an error what of the input was mended. The error may be a hook's own, so it is not changed itself.
-func (r *run) withRepairs(err error) error {
-	e, ok := err.(*Error)
-	if !ok || r.repairs == nil {
-		return err
-	}
-	said := *e
-	said.Repairs = r.repairs
-	return &said
-}
-
-// ended is the error of a call whose context ended.
-func (r *run) ended(ctx context.Context, outcome Outcome) *Error {
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errHostClosed):
-		return r.fail(Closed, outcome, errHostClosed)
-	case errors.Is(cause, context.DeadlineExceeded):
-		return r.fail(Timeout, outcome, &timeoutError{time.Since(r.begun)})
-	default:
-		return r.fail(Canceled, outcome, cause)
-	}
-}
-
-// timeoutError says how long the caller waited.
-type timeoutError struct{ waited time.Duration }
-
-func (e *timeoutError) Error() string {
-	unit := time.Millisecond
-	if e.waited < unit {
-		unit = time.Microsecond
-	}
-	return fmt.Sprintf("no answer after %v", e.waited.Round(unit))
-}
-
-// Is makes a timeout what its context says it is.
-func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
-
-var errUnknown = errors.New("it did not say what tools it has")
-
-// failed is why a plugin that never told its tools did not start, if name is the plugin's own, or one of
-// its tools by plugin/id; else nil.
-func (h *Host) failed(name string) error {
-	name, _, _ = strings.Cut(name, "/")
-	if p := h.plugin(name); p != nil && p.manifest.Load() == nil {
-		return cmp.Or(p.lastError(), errUnknown)
-	}
-	return nil
 }
