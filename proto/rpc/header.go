@@ -125,8 +125,8 @@ func (f fields) speaksGRPC() error {
 	return nil
 }
 
-func isGRPC(contentType_ string) bool {
-	rest, ok := strings.CutPrefix(contentType_, contentType)
+func isGRPC(said string) bool {
+	rest, ok := strings.CutPrefix(said, contentType)
 	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }
 
