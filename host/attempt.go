@@ -95,7 +95,7 @@ func (r *run) openOn(ctx context.Context, proc *process, open *pb.Open) (*attemp
 	open.Traceparent, open.Tracestate = r.traceparent, r.tracestate
 	// A call that is opened while its input is still on its way has no clock yet. While a person is asked the host's clock stands, and
 	// the plugin's would not.
-	if clock := r.clock.Load(); !open.GetStreaming() && clock != nil && !open.Answers {
+	if clock := r.clock(); !open.GetStreaming() && clock != nil && !open.Answers {
 		open.TimeoutNs = uint64(max(clock.remaining(ctx), 1))
 	}
 	call, err := proc.callLogs.open(r.log, proc, open)

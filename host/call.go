@@ -100,7 +100,6 @@ type run struct {
 	entry       *entry
 	begun       time.Time
 	time        clock
-	clock       atomic.Pointer[clock]           // time; nil while the input is on its way, when a plugin may ask already
 	running     *Running                        // nil for Host.Call: nobody watches
 	streamed    *stream                         // the input goes to the plugin as it arrives; nil if it does not
 	room        schema.Document                 // most inputs need no other
@@ -115,6 +114,7 @@ type run struct {
 	live        *attempt          // gave the output and waits for its acceptance
 	views       []*pb.DerivedView // that the plugin made of the input
 	errorViews  []*pb.DerivedView // that it made of its failure
+	timed       atomic.Bool       // time runs: not while the input is on its way, when a plugin may ask already
 	deltaSaid   atomic.Bool       // the host's policy had a say on a piece of the input
 	trace       Span              // nil: not traced
 	traceparent string
@@ -122,10 +122,17 @@ type run struct {
 	log         *callLog // nil: the caller wants no records
 }
 
-// pause stops the call's time while a person is asked. While the input is still on its way there is no
-// clock yet.
+// clock is the call's time, or nil while the input is still on its way.
+func (r *run) clock() *clock {
+	if r.timed.Load() {
+		return &r.time
+	}
+	return nil
+}
+
+// pause stops the call's time while a person is asked.
 func (r *run) pause() (resume func()) {
-	if clock := r.clock.Load(); clock != nil {
+	if clock := r.clock(); clock != nil {
 		return clock.pause()
 	}
 	return func() {}
@@ -176,7 +183,7 @@ func (r *run) stages(ctx context.Context) (*Result, error) {
 	}
 	ctx, clock := r.limit(ctx)
 	defer func() { clock.stop(r.private()) }()
-	r.clock.Store(clock)
+	r.timed.Store(true)
 	if err := r.validate(text); err != nil {
 		return nil, err
 	}

@@ -175,7 +175,7 @@ func (a *attempt) failed(ctx context.Context, f *pb.Failed) *Error {
 // canceled says why a call that the plugin calls cancelled has no outcome: the caller or the clock, the end
 // of the host or of the plugin.
 func (a *attempt) canceled(ctx context.Context, tool *ToolError) *Error {
-	r, clock := a.run, a.run.clock.Load()
+	r, clock := a.run, a.run.clock()
 	switch {
 	case ctx.Err() != nil:
 		return r.ended(ctx, Unknown)
