@@ -31,7 +31,9 @@
 //	}
 //
 // A field is required unless its tag says omitempty or omitzero, or it is a
-// pointer. Names that are not listed are refused.
+// pointer. Names that are not listed are refused. A tag with a word that is no
+// keyword refuses the tool, and so does the rest of a text behind a comma: a
+// comma within a value is written \\, there.
 //
 // # Questions
 //

@@ -16,9 +16,10 @@ import (
 type field struct {
 	name        string
 	typ         reflect.Type
-	omits       bool // omitempty or omitzero
-	required    bool // the jsonschema tag says so
-	maybeAbsent bool // it belongs to an embedded pointer
+	omits       bool   // omitempty or omitzero
+	required    bool   // the jsonschema tag says so
+	maybeAbsent bool   // it belongs to an embedded pointer
+	tag         string // jsonschema
 }
 
 // fieldsOf lists the members of struct type t as encoding/json names them.
@@ -52,6 +53,7 @@ func fieldsWithin(t reflect.Type, outer []reflect.Type) []field {
 			typ:      f.Type,
 			omits:    slices.Contains(tag[1:], "omitempty") || slices.Contains(tag[1:], "omitzero"),
 			required: slices.Contains(schema, "required"),
+			tag:      f.Tag.Get("jsonschema"),
 		})
 	}
 	return fields
@@ -81,12 +83,41 @@ func (c *typeCheck) check(t reflect.Type, path string) error {
 		return c.check(t.Elem(), path+"/*")
 	case reflect.Struct:
 		for _, f := range fieldsOf(t) {
+			if why := tagFault(f.tag); why != "" {
+				return fmt.Errorf("at %s/%s: tag jsonschema: %s", path, escape(f.name), why)
+			}
 			if err := c.check(f.typ, path+"/"+escape(f.name)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// tagWords are what the tag jsonschema of a field knows, and whether a value follows.
+var tagWords = map[string]bool{
+	"title": true, "description": true, "type": true, "format": true, "anchor": true, "default": true, "example": true, "enum": true,
+	"minLength": true, "maxLength": true, "pattern": true, "readOnly": true, "writeOnly": true, "multipleOf": true, "minimum": true, "maximum": true,
+	"exclusiveMinimum": true, "exclusiveMaximum": true, "minItems": true, "maxItems": true, "uniqueItems": true, "oneof_required": true,
+	"anyof_required": true, "oneof_ref": true, "oneof_type": true, "anyof_ref": true, "anyof_type": true,
+	"required": false, "nullable": false, "omitempty": false, "omitzero": false,
+}
+
+// tagFault says what of a tag the reflector would drop without a word, or "": a keyword that is none, or the rest of a text behind a comma.
+func tagFault(tag string) string {
+	escaped := false // the comma before
+	for part := range strings.SplitSeq(tag, ",") {
+		rest := escaped
+		escaped = strings.HasSuffix(part, "\\")
+		name, _, hasValue := strings.Cut(part, "=")
+		if wants, known := tagWords[name]; rest || part == "" || known && (hasValue || !wants) {
+			continue
+		} else if known {
+			return fmt.Sprintf("%q wants a value: %s=...", name, name)
+		}
+		return fmt.Sprintf("%q is no keyword; a comma within a value is written \\\\, and a description has a tag of its own, jsonschema_description", part)
+	}
+	return ""
 }
 
 // fault says why t itself has no JSON form, or "".

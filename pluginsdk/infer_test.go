@@ -198,6 +198,16 @@ func TestInferNameClash(t *testing.T) {
 	}
 }
 
+// A comma that is escaped is one of the text, and every keyword of the reflector is known.
+func TestInferTagsWithCommas(t *testing.T) {
+	raw, err := infer(reflect.TypeFor[struct {
+		A string `json:"a,omitempty" jsonschema:"required,description=a city\\, such as Berlin,minLength=1,oneof_required=x"`
+	}](), reads)
+	if err != nil || !strings.Contains(string(raw), `"a city, such as Berlin"`) || !strings.Contains(string(raw), `"minLength":1`) {
+		t.Errorf("%s, %v", raw, err)
+	}
+}
+
 func TestInferRefuses(t *testing.T) {
 	type deep struct {
 		A []struct {
@@ -214,6 +224,17 @@ func TestInferRefuses(t *testing.T) {
 		{reflect.TypeFor[struct{ M map[struct{ X int }]int }](), "at /M: type map[struct { X int }]int has keys that are no strings"},
 		{reflect.TypeFor[struct{ U url.URL }](), "at /U: type url.URL is written by encoding/json as its parts"},
 		{reflect.TypeFor[struct{ P **int }](), "at /P: type *int is a pointer to a pointer"},
+		{reflect.TypeFor[struct {
+			N int `jsonschema:"minimun=1"`
+		}](), `at /N: tag jsonschema: "minimun=1" is no keyword`},
+		{reflect.TypeFor[struct {
+			In struct {
+				C string `json:"c" jsonschema:"description=a city, such as Berlin"`
+			}
+		}](), `at /In/c: tag jsonschema: " such as Berlin" is no keyword; a comma within a value is written \\,`},
+		{reflect.TypeFor[struct {
+			N int `jsonschema:"minimum"`
+		}](), `at /N: tag jsonschema: "minimum" wants a value: minimum=...`},
 		{reflect.TypeFor[string](), "an input is a JSON object"},
 		{reflect.TypeFor[[]base](), "an input is a JSON object"},
 		{reflect.TypeFor[time.Time](), "an input is a JSON object"},
