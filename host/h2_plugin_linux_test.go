@@ -31,6 +31,7 @@ type h2Plugin struct {
 	bodies  map[uint32][]byte
 	session uint32
 	opens   int
+	chaos   *chaos
 }
 
 // h2 is this test binary as such a plugin.
@@ -45,7 +46,11 @@ func serveH2(kind string) {
 	if _, err := io.ReadFull(p.in, make([]byte, len(http2.ClientPreface))); err != nil {
 		os.Exit(1)
 	}
-	p.frames = http2.NewFramer(p.out, p.in)
+	w := &locked{f: p.out}
+	p.frames = http2.NewFramer(w, p.in)
+	if p.evil == "chaos" {
+		p.chaos = newChaos(p, w, p.arg)
+	}
 	p.frames.SetMaxReadFrameSize(1<<24 - 1)
 	p.frames.AllowIllegalWrites = true
 	settings := []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 1<<31 - 1}}
@@ -156,6 +161,10 @@ func (p *h2Plugin) message(stream uint32, msg []byte) {
 				var in struct{ Out []byte }
 				_ = json.Unmarshal(f.GetOpen().GetInput(), &in)
 				p.batch(f.GetCall(), &pb.Frame{Body: &pb.Frame_Output{Output: &pb.Output{Output: in.Out, Closed: true}}})
+				continue
+			}
+			if p.chaos != nil {
+				go p.chaos.take(f.GetCall(), f.GetOpen().GetInput()) // ends with the process at the latest
 				continue
 			}
 			p.open(f.GetCall())
