@@ -23,7 +23,8 @@ const (
 // tools alone, not on its order (R11), and are unique:
 //
 //   - a tool is called by its id, as plugin__id if two plugins have that id or prefix is set (R11), an alias by itself
-//   - characters other than A-Z a-z 0-9 _ - are escaped as _xHH, which can be turned back (R9)
+//   - characters other than A-Z a-z 0-9 _ - are escaped as _xHH, which can be turned back (R9); an id has none, and stays as it is also
+//     where it looks like that, as the ids of imported tools do
 //   - a name of more than 64 - budget characters is cut and gets a hash of the whole (R8, R10), and so does one
 //     that two of these rules would give to two tools
 func Names(tools []host.Tool, prefix bool, budget int) []Name {
@@ -95,24 +96,38 @@ func namedTools(tools []host.Tool, prefix bool) []Name {
 		case t.Name != "" && t.Name != t.ID && t.Name != r.full:
 			plain = t.Name
 			r.full += " (alias " + t.Name + ")"
-			r.want = escapeName(t.Name)
+			r.want = fitting(t.Name)
 		case prefix || others > 0:
-			plain = t.Plugin + t.ID
-			r.want = escapeName(t.Plugin) + "__" + escapeName(t.ID)
+			plain = t.Plugin + "__" + t.ID
+			r.want = fitting(t.Plugin) + "__" + fitting(t.ID)
 			if !prefix {
 				r.Why = "other plugins have a tool of that id too"
 			}
 		default:
 			plain = t.ID
-			r.want = escapeName(t.ID)
+			r.want = fitting(t.ID)
 		}
-		if escapeName(plain) != plain {
+		if r.want != plain {
 			r.Why = "clients take letters, digits, _ and - only"
 		}
 		rows = append(rows, r)
 	}
 	slices.SortFunc(rows, func(a, b Name) int { return strings.Compare(a.full, b.full) })
 	return slices.CompactFunc(rows, func(a, b Name) bool { return a.full == b.full })
+}
+
+// fitting is the name itself if clients take it, else its escaped form.
+func fitting(name string) string {
+	for i := range len(name) {
+		if !isPlain(name[i]) {
+			return escapeName(name)
+		}
+	}
+	return name
+}
+
+func isPlain(c byte) bool {
+	return c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
 var escaped = regexp.MustCompile(`_x([0-9a-f]{2})`)
@@ -123,7 +138,7 @@ func escapeName(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
 		c := name[i]
-		plain := c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+		plain := isPlain(c)
 		if c == '_' && len(name) >= i+4 && escaped.MatchString(name[i:i+4]) {
 			plain = false
 		}

@@ -44,6 +44,16 @@ func TestR8_R9_R11_ExportedNames(t *testing.T) {
 			map[string]string{"notes__search": "notes/search", "wiki__search": "wiki/search", "add": "notes/add"},
 			[]string{"tool notes/search is exported as notes__search: other plugins have a tool of that id too", "tool wiki/search is exported as wiki__search: other plugins have a tool of that id too"},
 		},
+		{"an imported id stays", []host.Tool{listedAs("files_x2f_read", "far/files_x2f_read")}, false, 15, map[string]string{"files_x2f_read": "far/files_x2f_read"}, nil},
+		{"and with its prefix", []host.Tool{listedAs("files_x2f_read", "far/files_x2f_read")}, true, 15, map[string]string{"far__files_x2f_read": "far/files_x2f_read"}, nil},
+		{
+			"an alias that is written like an id", []host.Tool{listedAs("a_x2eb", "p/a_x2eb"), listedAs("a.b", "p/a_x2eb")}, false, 15,
+			map[string]string{"a_x2eb_97af091a": "p/a_x2eb", "a_x2eb_cc4888ba": "p/a_x2eb"},
+			[]string{
+				"tool p/a_x2eb (alias a.b) is exported as a_x2eb_97af091a: another tool would have that name",
+				"tool p/a_x2eb is exported as a_x2eb_cc4888ba: another tool would have that name",
+			},
+		},
 		{"prefix", []host.Tool{listedAs("search", "notes/search")}, true, 15, map[string]string{"notes__search": "notes/search"}, nil},
 		{
 			"N-1: an alias is a name of its own", []host.Tool{listedAs("search", "notes/search"), listedAs("find.all/of it", "notes/search")}, false, 15,
