@@ -232,7 +232,7 @@ func (r *run) suspended(ctx context.Context, s *pb.Suspended) error {
 // output takes the outcome: the log that belongs to it first (O4). A call that has more to do in the plugin
 // stays open until it settles.
 func (a *attempt) output(ctx context.Context, out *pb.Output) (*pb.Output, error) {
-	a.run.took = a.call
+	a.run.first.call = a.call // its output is still to be checked
 	a.flush(ctx, out.GetLastLog())
 	if out.GetClosed() {
 		a.done()

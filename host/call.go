@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/schema"
-	"github.com/toolhost/toolhost/proto/session"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
@@ -109,8 +108,7 @@ type run struct {
 	plain       []byte            // the output that was found plain; see schema.ValidPlain
 	reasons     []string          // why an approval is needed; none: it is not
 	round       *round            // what came before, of a call that is resumed
-	first       attempt           // most calls need no other
-	took        *session.Call     // whose output is being checked
+	first       attempt           // most calls need no other; its call becomes the one that gave the output
 	live        *attempt          // gave the output and waits for its acceptance
 	views       []*pb.DerivedView // that the plugin made of the input
 	errorViews  []*pb.DerivedView // that it made of its failure
@@ -209,7 +207,7 @@ func (r *run) stages(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.took.Release()
+	defer r.first.call.Release()
 	return r.accept(out)
 }
 
@@ -218,7 +216,8 @@ func (r *run) lookup(ctx context.Context) error {
 	if r.host.closed.Load() {
 		return r.fail(Closed, NotStarted, errHostClosed)
 	}
-	r.entry = r.host.find(ctx, r.call.Tool)
+	var failed []unsaid
+	r.entry, failed = r.host.find(ctx, r.call.Tool)
 	if r.entry != nil && !r.host.visible(r.entry, r.call.Caller) {
 		r.entry = nil
 		return r.host.NotFoundFor(r.call.Caller, r.call.Tool)
@@ -230,8 +229,8 @@ func (r *run) lookup(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return r.ended(ctx, NotStarted)
 		}
-		if p := r.host.failed(r.call.Tool); p != nil {
-			return r.fail(Unavailable, NotStarted, p)
+		if err := r.unsaid(ctx, failed); err != nil {
+			return err
 		}
 		return r.host.NotFoundFor(r.call.Caller, r.call.Tool)
 	}

@@ -31,3 +31,6 @@ func PanicOverManifest(m *pb.Manifest) (bad []BadTool, err error) {
 	}
 	return read.bad, nil
 }
+
+// Unlist is the moment in which what plugins registered is not listed yet.
+func (h *Host) Unlist() { h.registry.Store(newRegistry(nil, nil, nil)) }

@@ -1,12 +1,10 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/host/internal/schema"
@@ -205,15 +203,3 @@ func (a *attempt) leaves(ctx context.Context) bool {
 
 // ownEnd is how long a process that says that it ends has to do so.
 const ownEnd = 300 * time.Millisecond
-
-var errUnknown = errors.New("it did not say what tools it has")
-
-// failed is why a plugin that never told its tools did not start, if name is the plugin's own, or one of
-// its tools by plugin/id; else nil.
-func (h *Host) failed(name string) error {
-	name, _, _ = strings.Cut(name, "/")
-	if p := h.plugin(name); p != nil && p.manifest.Load() == nil {
-		return cmp.Or(p.lastError(), errUnknown)
-	}
-	return nil
-}

@@ -34,6 +34,7 @@ func (p *plugin) startProcess(ctx context.Context, g *program) (*process, error)
 	}
 	pr.os = osp
 	if err := pr.greet(ctx); err != nil {
+		pr.dies(ctx, err)
 		pr.kill()
 		g.release()
 		return nil, pr.connectError(ctx, err)

@@ -210,8 +210,9 @@ func sameFile(a, b string) bool {
 }
 
 // learn asks every plugin of whose tools nothing is known for them, side by side, and returns when each has
-// answered or failed, or ctx ends. One whose very bytes are known is not started (D7).
-func (h *Host) learn(ctx context.Context) {
+// answered or failed, or ctx ends. One whose very bytes are known is not started (D7). It returns those that failed. What the others
+// registered is listed then, whoever has started them.
+func (h *Host) learn(ctx context.Context) []unsaid {
 	recalled := false
 	for p := range h.all() {
 		if p.manifest.Load() == nil {
@@ -221,23 +222,40 @@ func (h *Host) learn(ctx context.Context) {
 	if recalled {
 		h.publish()
 	}
-	h.startAll(ctx, func(p *plugin) bool { m := p.manifest.Load(); return m == nil || m.late() })
+	failed := h.startAll(ctx, func(p *plugin) bool { m := p.manifest.Load(); return m == nil || m.late() })
+	if !h.registry.Load().is(h.all()) {
+		h.publish()
+	}
+	return failed
+}
+
+// unsaid is a plugin that did not say what tools it has, and why.
+type unsaid struct {
+	plugin *plugin
+	err    error
 }
 
 // startAll starts the plugins that are wanted, side by side, and returns when each is ready or failed, or ctx
-// ends.
-func (h *Host) startAll(ctx context.Context, wanted func(*plugin) bool) {
+// ends. It returns those that failed.
+func (h *Host) startAll(ctx context.Context, wanted func(*plugin) bool) (failed []unsaid) {
 	var asked sync.WaitGroup
+	var mu sync.Mutex
 	for p := range h.all() {
 		if wanted(p) {
 			asked.Go(func() { // ends with the plugin's start, or ctx
-				if pr, err := p.acquire(ctx, nil); err == nil {
+				pr, err := p.acquire(ctx, nil)
+				if err == nil {
 					pr.leave()
+					return
 				}
+				mu.Lock()
+				defer mu.Unlock()
+				failed = append(failed, unsaid{p, err})
 			})
 		}
 	}
 	asked.Wait()
+	return failed
 }
 
 // publish builds a new snapshot of what can be called.
@@ -292,7 +310,7 @@ func (h *Host) visible(e *entry, caller Caller) bool {
 
 // Tool finds a tool by id, alias or plugin/id.
 func (h *Host) Tool(name string) (Tool, bool) {
-	e := h.find(h.life, name)
+	e, _ := h.find(h.life, name)
 	if e == nil || !h.visible(e, Caller{}) {
 		return Tool{}, false
 	}
@@ -301,14 +319,15 @@ func (h *Host) Tool(name string) (Tool, bool) {
 	return t, true
 }
 
-// find looks a name up; a name that is not known yet makes the host ask the plugins that it has not asked.
-func (h *Host) find(ctx context.Context, name string) *entry {
+// find looks a name up; a name that is not known yet makes the host ask the plugins that it has not asked. It returns those of them
+// that failed, too: without, a name that is not there is nobody's.
+func (h *Host) find(ctx context.Context, name string) (*entry, []unsaid) {
 	if e, ok := h.registry.Load().byName[name]; ok {
-		return e
+		return e, nil
 	}
-	h.learn(ctx)
+	failed := h.learn(ctx)
 	h.recheck()
-	return h.registry.Load().byName[name]
+	return h.registry.Load().byName[name], failed
 }
 
 // Skipped says what Open, or the last Reload, found in Config.Dirs and did not take for a plugin: joined of *SkipError and

@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/toolhost/toolhost/host/internal/launch"
 	"github.com/toolhost/toolhost/proto/session"
 )
@@ -218,6 +221,21 @@ func (pr *process) stop() {
 	<-pr.gone
 }
 
+// dies gives a process that never became ready, and whose connection has ended, the time to end by itself: then its own end is
+// what is told, and not the host's.
+func (pr *process) dies(ctx context.Context, err error) {
+	if status.Code(err) != codes.Unavailable {
+		return
+	}
+	t := time.NewTimer(ownEnd)
+	defer t.Stop()
+	select {
+	case <-pr.os.Done():
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
 // kill ends a process that never became ready.
 func (pr *process) kill() {
 	pr.os.Kill()
@@ -243,6 +261,8 @@ func (pr *process) connectError(ctx context.Context, err error) error {
 	} else if ctx.Err() != nil {
 		e.Cause = string(launch.CauseTimeout)
 		e.Err = fmt.Errorf("not ready within %v: %w", p.lim.Start, err)
+	} else if exit.Exited && !exit.Killed && exit.Signal == "" {
+		e.Err = fmt.Errorf("exit status %d before it was ready: %w", exit.Status, err)
 	}
 	return p.unavailable(e)
 }

@@ -18,6 +18,7 @@ type registry struct {
 
 	reviews map[*entry]review // the tools with findings or changes; those that are held have no name
 	looks   map[string]named  // by skeleton, the first name that looks so
+	of      []registration    // what it was made of
 }
 
 // clash is something about names that a person should know.
@@ -45,10 +46,27 @@ func registered(plugins iter.Seq[*plugin]) (all []registration) {
 	return all
 }
 
+// is reports whether the snapshot is of what the plugins registered last. Between their registration and the snapshot that lists it lies
+// a moment.
+func (r *registry) is(plugins iter.Seq[*plugin]) bool {
+	rest := r.of
+	for p := range plugins {
+		m := p.manifest.Load()
+		if m == nil {
+			continue
+		}
+		if len(rest) == 0 || rest[0] != (registration{p, m}) {
+			return false
+		}
+		rest = rest[1:]
+	}
+	return len(rest) == 0
+}
+
 // newRegistry builds the snapshot from what the plugins registered, by their names, the aliases, and what the scan of
 // the definitions found.
 func newRegistry(plugins []registration, aliases map[string]string, reviews map[*entry]review) *registry {
-	r := &registry{byName: map[string]*entry{}, reviews: reviews, looks: map[string]named{}}
+	r := &registry{byName: map[string]*entry{}, reviews: reviews, looks: map[string]named{}, of: plugins}
 	for _, p := range plugins {
 		for _, e := range p.manifest.tools {
 			if !reviews[e].Held {

@@ -96,6 +96,7 @@ func serveWire(kind string) {
 	}
 	f.Close()
 	p.conn = conn
+	p.at("fork")
 	switch p.evil {
 	case "no handshake":
 		p.linger()
@@ -105,9 +106,28 @@ func serveWire(kind string) {
 	}
 	s := grpc.NewServer(grpc.MaxRecvMsgSize(64<<20), grpc.MaxSendMsgSize(2<<30))
 	pb.RegisterToolPluginServiceServer(s, p)
-	go func() { _ = s.Serve(&once{conn: conn, wait: make(chan struct{})}) }() // ends with the process
+	go func() { // ends with the process
+		if p.evil == "stops at" && strings.HasPrefix(p.arg, "handshake:") {
+			return
+		}
+		_ = s.Serve(&once{conn: conn, wait: make(chan struct{})})
+	}()
 	fmt.Println("1|1|unix|/x|grpc")
+	p.at("handshake")
 	p.linger()
+}
+
+// at is the end of a plugin that "stops at" a stage: it says so on stderr and adds a line to a file, and waits to be killed. arg: the
+// stage, a colon and the file.
+func (p *wirePlugin) at(stage string) {
+	at, file, _ := strings.Cut(p.arg, ":")
+	if !strings.HasPrefix(p.evil, "stops ") || at != stage {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "stopped at", stage)
+	if note(file) == 1 || p.evil == "stops at" { // the other one "stops once at"
+		select {}
+	}
 }
 
 // linger waits for the end of the lifeline, and ends.
@@ -167,6 +187,7 @@ func (p *wirePlugin) hash() []byte {
 
 // Describe goes wrong where it is told to.
 func (p *wirePlugin) Describe(ctx context.Context, _ *pb.DescribeRequest) (*pb.DescribeResponse, error) {
+	p.at("describe")
 	switch p.evil {
 	case "describe hangs":
 		select {} // an answer after the deadline could still be the first to arrive
@@ -258,6 +279,7 @@ func (p *wirePlugin) Session(stream grpc.BidiStreamingServer[pb.SessionRequest, 
 func (p *wirePlugin) answer(f *pb.Frame, send func(uint64, ...*pb.Frame) error) error {
 	switch b := f.GetBody().(type) {
 	case *pb.Frame_Hello:
+		p.at("hello")
 		if p.evil == "no welcome" {
 			return nil
 		}
