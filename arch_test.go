@@ -55,6 +55,7 @@ var imports = map[string][]string{
 	"cmd":                             {"internal/confine", "host/config", "host/mcpserver", "host/conform", "host/provider", "host", "proto/wire"},
 	"examples/agent":                  {"host"},
 	"examples/embed":                  {"host"},
+	"examples/issues":                 {"pluginsdk"},
 	"examples/plugin":                 {"pluginsdk"},
 	"internal/faults":                 {"pluginsdk", "proto/wire", "proto/toolplugin"},
 	"internal":                        {"host/config", "host", "pluginsdk", "pluginsdk/plugintest"},
