@@ -208,7 +208,7 @@ func TestA3_ErrorsThatAreNotThePlugins(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || r == nil || len(r.Checks) == len(conform.Names()) {
 		t.Errorf("ended: %v, %+v", err, r)
 	}
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("it took %v to end", took)
 	}
 }

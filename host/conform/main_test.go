@@ -95,7 +95,7 @@ func plugins() map[string]func(mark string) []pluginsdk.Definition {
 				ID: "waits", Description: "Takes a while.", MCP: pluginsdk.MCP{Annotations: safe},
 				Execute: func(ctx context.Context, _ *pluginsdk.Call, _ struct{}) (out, error) {
 					select {
-					case <-time.After(50 * time.Millisecond):
+					case <-time.After(500 * time.Millisecond): // longer than anything that is cancelled
 						return out{}, nil
 					case <-ctx.Done():
 						return out{}, ctx.Err()
