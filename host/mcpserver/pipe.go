@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -38,20 +39,25 @@ type pipe struct {
 	over     chan struct{} // closed when the input has ended and calls had their time
 	idle     chan struct{} // has an element when the last call was answered
 
-	mu    sync.Mutex
-	seq   int64
-	calls map[int64]*pipeCall
-	byID  map[string]int64 // the client's id, as it is written
-	late  int              // answers that wait for room in outgoing
-	plain bool             // the version that was agreed on has no batches
-	clogs bool             // the client does not read
-	err   error            // of out
-	once  sync.Once
+	mu     sync.Mutex
+	seq    int64
+	calls  map[int64]*pipeCall
+	byID   map[string]int64 // the client's id, as it is written
+	late   int              // answers that wait for room in outgoing
+	unread int              // bytes of what waits to be written, also of batches that are not complete
+	plain  bool             // the version that was agreed on has no batches
+	clogs  bool             // the client does not read
+	err    error            // of out
+	once   sync.Once
 }
 
 // maxOpen is how many calls of a connection may be unanswered: to one more, the answer is an error. So what a client that does not read
 // keeps here has an end: over stdio, as many answers again may wait to be written.
 const maxOpen = 256
+
+// maxUnread is how many bytes may wait to be written: an answer that is more, beside others, is dropped, and an error sent in its place.
+// From half of it on, a new call is answered with an error.
+const maxUnread = 256 << 20
 
 // clogTime is how long an error waits for a client that does not read. Then it and those after it are dropped until the client reads
 // again: the end of the input must be seen (R29).
@@ -127,28 +133,50 @@ func (p *pipe) Write(ctx context.Context, msg jsonrpc.Message) error {
 		if err != nil {
 			return err
 		}
+		p.count(len(data))
 		if msg.IsCall() {
 			return p.queue(ctx, data)
 		}
 		select {
 		case p.outgoing <- data:
 		default:
+			p.count(-len(data))
 			p.log.Warn("a notification is dropped: the client does not read", "method", msg.Method)
 		}
 	}
 	return nil
 }
 
-// queue waits for room.
+// queue waits for room. What it is given is counted in unread.
 func (p *pipe) queue(ctx context.Context, data []byte) error {
 	select {
 	case p.outgoing <- data:
 		return nil
 	case <-p.done:
+		p.count(-len(data))
 		return io.ErrClosedPipe
 	case <-ctx.Done():
+		p.count(-len(data))
 		return ctx.Err()
 	}
+}
+
+// count adds to unread.
+func (p *pipe) count(bytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unread += bytes
+}
+
+// counted is an answer to c that is counted in unread, or the error that takes its place.
+func (p *pipe) counted(c *pipeCall, data []byte) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.unread > 0 && p.unread+len(data) > maxUnread {
+		data = answerError(c.id, &rpcError{code: codeInternal, message: fmt.Sprintf("the answer of %d bytes was dropped: %d bytes of answers wait to be read, and %d may", len(data), p.unread, maxUnread)})
+	}
+	p.unread += len(data)
+	return data
 }
 
 // writeLines writes what is queued, until the pipe is closed and the queue empty.
@@ -178,10 +206,12 @@ func (p *pipe) writeLine(data []byte) {
 	if p.failure() != nil {
 		return
 	}
+	lines := 1
 	data = append(data, '\n')
 	for more := true; more && len(data) < together; {
 		select {
 		case next := <-p.outgoing:
+			lines++
 			data = append(append(data, next...), '\n')
 		default:
 			more = false
@@ -189,7 +219,7 @@ func (p *pipe) writeLine(data []byte) {
 	}
 	_, err := p.out.Write(data)
 	p.mu.Lock()
-	p.err, p.clogs = err, false
+	p.err, p.clogs, p.unread = err, false, p.unread-(len(data)-lines)
 	p.mu.Unlock()
 	if err != nil {
 		p.Close()
@@ -230,6 +260,9 @@ func (p *pipe) answer(ctx context.Context, resp *jsonrpc.Response) error {
 
 // send sends an answer, in its batch if the call came in one. A nil answer is none.
 func (p *pipe) send(ctx context.Context, c *pipeCall, data []byte) error {
+	if data != nil {
+		data = p.counted(c, data)
+	}
 	switch {
 	case c.group != nil:
 		return p.collect(ctx, c.group, data)
@@ -314,7 +347,13 @@ func (p *pipe) collect(ctx context.Context, b *batch, data []byte) error {
 	if !done {
 		return nil
 	}
-	return p.queue(ctx, rawjson.Encode(b.answers))
+	whole := rawjson.Encode(b.answers)
+	around := len(whole)
+	for _, a := range b.answers {
+		around -= len(a)
+	}
+	p.count(around)
+	return p.queue(ctx, whole)
 }
 
 // agreed notes what the version that was agreed on allows.

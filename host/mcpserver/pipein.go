@@ -146,6 +146,9 @@ func (p *pipe) decode(m message, group *batch) (jsonrpc.Message, *rpcError) {
 	if len(p.calls) >= maxOpen || len(p.calls)+p.late >= 2*maxOpen {
 		return nil, &rpcError{code: codeInternal, message: fmt.Sprintf("busy: %d calls are not answered yet: read the answers, or wait for them", maxOpen)}
 	}
+	if p.unread >= maxUnread/2 {
+		return nil, &rpcError{code: codeInternal, message: fmt.Sprintf("busy: %d bytes of answers wait to be read: read them", p.unread)}
+	}
 	if _, taken := p.byID[string(m.id)]; taken {
 		return nil, &rpcError{code: codeInvalidRequest, message: "invalid request: a call with this id is running"}
 	}
