@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/plain"
+	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
 // decode reads the JSON document raw into v, which is a pointer. Empty raw is {}.
@@ -44,7 +45,7 @@ func decode(raw []byte, v any) error {
 
 // checkJSON says what is wrong with a document whose bytes are passed on.
 func checkJSON(raw []byte) error {
-	if validJSON(raw) {
+	if rawjson.Valid(raw) {
 		return nil
 	}
 	var v any

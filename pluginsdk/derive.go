@@ -33,7 +33,7 @@ func (c *Call) derive(out any, model bool, wanted []pb.Audience) *pb.Derived {
 	})
 	if err != nil {
 		c.logFailure("ToModelOutput", err)
-		d.Model, d.ModelError = nil, orElse(cut(err.Error(), maxErrorText), "failed")
+		d.Model, d.ModelError = nil, textOf(err, maxErrorText)
 	}
 	return d
 }
@@ -75,7 +75,7 @@ func (c *Call) views(wanted []pb.Audience, of viewed, phases ...pb.Phase) (views
 			})
 			if err != nil {
 				c.logFailure(w.name, err)
-				view.Value, view.Error = nil, orElse(cut(err.Error(), maxSmallText), "failed")
+				view.Value, view.Error = nil, textOf(err, maxSmallText)
 			}
 			views = append(views, view)
 		}
@@ -100,8 +100,7 @@ func (c *Call) viewDelta(delta string) error {
 			continue
 		}
 		err := c.sendDelta(c.deltaView(w, delta))
-		var size *session.TooLargeError
-		if errors.As(err, &size) {
+		if _, large := errors.AsType[*session.TooLargeError](err); large {
 			c.logFailure(w.name, err)
 			err = c.sendDelta(&pb.DeltaView{Audience: audience, Suppress: true, Failed: true})
 		}
@@ -146,8 +145,7 @@ func (c *Call) rederive(want *pb.Derive) (out any, err error) {
 		d = &pb.Derived{}
 	}
 	sendErr := c.sendDerived(d)
-	var size *session.TooLargeError
-	if errors.As(sendErr, &size) {
+	if size, ok := errors.AsType[*session.TooLargeError](sendErr); ok {
 		sendErr = c.sendDerived(undone(d, size))
 	}
 	if sendErr != nil {
@@ -164,7 +162,7 @@ func (c *Call) sendDerived(d *pb.Derived) error {
 func (c *Call) underivable(want *pb.Derive, why error) *pb.Derived {
 	d := &pb.Derived{}
 	if want.GetModel() && c.tool.modelOutput != nil {
-		d.ModelError = orElse(cut(why.Error(), maxErrorText), "failed")
+		d.ModelError = textOf(why, maxErrorText)
 	}
 	for _, audience := range audiences {
 		if _, ok := c.tool.views[viewKey{audience, pb.Phase_PHASE_OUTPUT}]; ok && slices.Contains(want.GetViews(), audience) {

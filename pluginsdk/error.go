@@ -76,3 +76,6 @@ func cut(s string, max int) string {
 	kept := runes.Prefix(s, max)
 	return fmt.Sprintf("%s [%d bytes cut]", kept, len(s)-len(kept))
 }
+
+// textOf is the text of an error on the wire, where an empty one would be none.
+func textOf(err error, max int) string { return orElse(cut(err.Error(), max), "failed") }

@@ -138,8 +138,7 @@ func (c *Call) sendAsked() error {
 		asked.Views = append(asked.Views, c.views(c.open.GetViews(), viewed{raw: data}, pb.Phase_PHASE_RESUME)...)
 	}
 	err := c.send(c.ctx, &pb.Frame{Body: &pb.Frame_Asked{Asked: asked}})
-	var size *session.TooLargeError
-	if errors.As(err, &size) {
+	if size, ok := errors.AsType[*session.TooLargeError](err); ok {
 		asked.Views = failedViews(asked.Views, size)
 		err = c.send(c.ctx, &pb.Frame{Body: &pb.Frame_Asked{Asked: asked}})
 	}
@@ -157,7 +156,7 @@ func (c *Call) needsApproval(in any) *pb.Asked {
 		return err
 	})
 	if err != nil {
-		asked.Needed, asked.Error = true, orElse(cut(err.Error(), maxSmallText), "failed")
+		asked.Needed, asked.Error = true, textOf(err, maxSmallText)
 	}
 	if p, panicked := errors.AsType[*panicError](err); panicked {
 		c.logFailure("NeedsApproval", p)
@@ -261,13 +260,11 @@ func (c *Call) fail(err error) {
 }
 
 func (c *Call) sendFailed(err error, views []*pb.DerivedView) {
-	failed := &pb.Failed{Kind: c.kindOf(err), Views: views, Message: orElse(cut(err.Error(), maxErrorText), "failed"), Closed: true}
-	var p *panicError
-	if errors.As(err, &p) {
+	failed := &pb.Failed{Kind: c.kindOf(err), Views: views, Message: textOf(err, maxErrorText), Closed: true}
+	if _, panicked := errors.AsType[*panicError](err); panicked {
 		c.logFailure("call", err)
 	}
-	var own *Error
-	if errors.As(err, &own) && own.Data != nil {
+	if own, ok := errors.AsType[*Error](err); ok && own.Data != nil {
 		if dataErr := checkJSON(own.Data); dataErr != nil {
 			c.logFailure("the error's data", dataErr)
 		} else {
@@ -275,8 +272,7 @@ func (c *Call) sendFailed(err error, views []*pb.DerivedView) {
 		}
 	}
 	err = c.outcome(&pb.Frame{Body: &pb.Frame_Failed{Failed: failed}})
-	var size *session.TooLargeError
-	if errors.As(err, &size) {
+	if size, ok := errors.AsType[*session.TooLargeError](err); ok {
 		failed.Data, failed.Views = nil, failedViews(views, size)
 		_ = c.outcome(&pb.Frame{Body: &pb.Frame_Failed{Failed: failed}}) // any other error: nobody listens
 	}
@@ -313,8 +309,7 @@ func (c *Call) kindOf(err error) pb.FailureKind {
 	case c.ctx.Err() != nil && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx)) || errors.Is(err, context.Canceled)):
 		return pb.FailureKind_FAILURE_KIND_CANCELED
 	}
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		switch own.Outcome {
 		case OutcomeUnknown:
 			return pb.FailureKind_FAILURE_KIND_OUTCOME_UNKNOWN

@@ -181,7 +181,7 @@ func (r *Registry) current(err error) *manifest {
 	defer r.mu.Unlock()
 	if err != nil {
 		m := newManifest()
-		m.SettingsSchema, m.Error = r.schema, orElse(cut(err.Error(), maxErrorText), "failed")
+		m.SettingsSchema, m.Error = r.schema, textOf(err, maxErrorText)
 		return &manifest{m, hashOf(m)}
 	}
 	return r.currentLocked()

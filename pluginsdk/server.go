@@ -188,7 +188,7 @@ func (c *connection) hello(h *pb.Hello) *pb.Welcome {
 	}
 	reg, err := c.server.registry(c.server.ctx, h.GetSettings())
 	if err != nil {
-		w.Refusal = orElse(cut(err.Error(), maxErrorText), "failed")
+		w.Refusal = textOf(err, maxErrorText)
 		return w
 	}
 	c.reg = reg

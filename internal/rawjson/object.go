@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/plain"
 )
 
 // Object is a JSON object whose members keep their order and their bytes (R20, R21).
@@ -98,7 +100,7 @@ func (o Object) with(at map[string]int, m Member) (Object, map[string]int) {
 func unquote(raw []byte) (name string, ok bool) {
 	raw = raw[:bytes.LastIndexByte(raw, '"')+1]
 	text := raw[1 : len(raw)-1]
-	if !plain(text) {
+	if !isPlain(text) {
 		return decode(raw)
 	}
 	switch string(text) { // the names that every call has take no memory
@@ -157,7 +159,7 @@ func (o Object) Text(name string) (s string, ok bool) { return Text(o.Get(name))
 
 // Text is a value that is a string.
 func Text(raw json.RawMessage) (s string, ok bool) {
-	if n := len(raw); n > 1 && raw[0] == '"' && raw[n-1] == '"' && plain(raw[1:n-1]) {
+	if n := len(raw); n > 1 && raw[0] == '"' && raw[n-1] == '"' && isPlain(raw[1:n-1]) {
 		return string(raw[1 : n-1]), true
 	}
 	if Kind(raw) != '"' {
@@ -166,14 +168,10 @@ func Text(raw json.RawMessage) (s string, ok bool) {
 	return decode(raw)
 }
 
-// plain reports whether the inside of a string is its text.
-func plain(text []byte) bool {
-	for _, c := range text {
-		if c < ' ' || c >= 0x80 || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
+// isPlain reports whether the inside of a string is its text.
+func isPlain(text []byte) bool {
+	end, ascii := plain.End(text, 0)
+	return ascii && end == len(text)
 }
 
 // Set replaces a member where it stands, or appends it.

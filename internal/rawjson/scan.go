@@ -1,11 +1,15 @@
 package rawjson
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/toolhost/toolhost/internal/plain"
+)
 
 // maxDepth is how deep a value may be, as encoding/json has it.
 const maxDepth = 10000
 
-// Valid is json.Valid, in a third of the time.
+// Valid is json.Valid, some times as fast.
 func Valid(raw json.RawMessage) bool {
 	s := scan{text: raw}
 	s.space()
@@ -120,10 +124,10 @@ func (s *scan) name() bool {
 	return s.take(':')
 }
 
-// quoted moves over a string.
+// quoted moves over a string: over a short one byte by byte, which takes less than many at a time.
 func (s *scan) quoted() bool {
 	s.at++
-	for s.at < len(s.text) {
+	for short := s.at + 24; s.at < len(s.text); {
 		switch c := s.text[s.at]; {
 		case c == '"':
 			s.at++
@@ -134,8 +138,10 @@ func (s *scan) quoted() bool {
 			}
 		case c < ' ':
 			return false
-		default:
+		case s.at < short:
 			s.at++
+		default:
+			s.at, _ = plain.Skip(s.text, s.at)
 		}
 	}
 	return false

@@ -81,9 +81,15 @@ func TestEveryTextIsReadAsTheLibraryReadsIt(t *testing.T) {
 		asTheLibrary(t, []byte(`{"x":`+text+`}`))
 	}
 	for _, depth := range []int{maxDepth - 1, maxDepth, maxDepth + 1} {
-		text := []byte(strings.Repeat("[", depth) + strings.Repeat("]", depth))
-		if got, want := Valid(text), json.Valid(text); got != want {
-			t.Errorf("of depth %d: %v, want %v", depth, got, want)
+		for _, text := range []string{strings.Repeat("[", depth) + strings.Repeat("]", depth), strings.Repeat(`{"a":`, depth-1) + "{}" + strings.Repeat("}", depth-1)} {
+			if got, want := Valid([]byte(text)), json.Valid([]byte(text)); got != want {
+				t.Errorf("of depth %d: %v, want %v", depth, got, want)
+			}
+		}
+	}
+	for _, end := range []string{`"`, `\n"`, `\u00e9"`, `\u00g0"`, `\x"`, "\x01\"", "\xff\"", `\`, ""} { // where a string is looked through many bytes at a time
+		for _, size := range []int{20, 24, 25, 31, 32, 33, 57, 100} {
+			asTheLibrary(t, []byte(`"`+strings.Repeat("x", size)+end))
 		}
 	}
 	many := "{"
