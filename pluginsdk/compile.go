@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
@@ -216,7 +217,7 @@ func checkOptions(raw json.RawMessage) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(providers)) {
 		if !isObject(providers[name]) {
-			return fmt.Errorf("at /%s: no JSON object", escape(name))
+			return fmt.Errorf("at /%s: no JSON object", jsonpointer.Escape(name))
 		}
 	}
 	return nil

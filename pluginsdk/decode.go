@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 	"github.com/toolhost/toolhost/internal/plain"
 	"github.com/toolhost/toolhost/internal/rawjson"
 )
@@ -79,7 +80,7 @@ func lastName(field string) string {
 // hasStep reports whether name is a step of path, as encoding/json matches names.
 func hasStep(path, name string) bool {
 	return name == "" || slices.ContainsFunc(strings.Split(path, "/"), func(step string) bool {
-		return strings.EqualFold(step, escape(name))
+		return strings.EqualFold(step, jsonpointer.Escape(name))
 	})
 }
 
@@ -105,7 +106,7 @@ func pathAt(raw []byte, offset int64) string {
 		for _, l := range stack {
 			b.WriteByte('/')
 			if l.object {
-				b.WriteString(escape(l.key))
+				b.WriteString(jsonpointer.Escape(l.key))
 			} else {
 				b.WriteString(strconv.Itoa(l.index))
 			}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
+
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 )
 
 // field is one member of a struct's JSON form.
@@ -84,9 +86,9 @@ func (c *typeCheck) check(t reflect.Type, path string) error {
 	case reflect.Struct:
 		for _, f := range fieldsOf(t) {
 			if why := tagFault(f.tag); why != "" {
-				return fmt.Errorf("at %s/%s: tag jsonschema: %s", path, escape(f.name), why)
+				return fmt.Errorf("at %s/%s: tag jsonschema: %s", path, jsonpointer.Escape(f.name), why)
 			}
-			if err := c.check(f.typ, path+"/"+escape(f.name)); err != nil {
+			if err := c.check(f.typ, path+"/"+jsonpointer.Escape(f.name)); err != nil {
 				return err
 			}
 		}
@@ -191,11 +193,6 @@ func deref(t reflect.Type) reflect.Type {
 		return t.Elem()
 	}
 	return t
-}
-
-// escape makes name one step of a JSON Pointer.
-func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
 func orElse(s, other string) string {

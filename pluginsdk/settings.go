@@ -8,6 +8,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 )
 
 // settingsSchema is the schema of what v points to.
@@ -110,18 +112,18 @@ func (n *names) check(root *names, raw json.RawMessage, path string) error {
 func (n *names) checkObject(root *names, object map[string]json.RawMessage, path string) error {
 	for _, name := range n.Required {
 		if _, ok := object[name]; !ok {
-			return fmt.Errorf("at %s/%s: missing", path, escape(name))
+			return fmt.Errorf("at %s/%s: missing", path, jsonpointer.Escape(name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		sub, ok := n.Properties[name]
 		if !ok && n.Additional != nil {
 			if n.Additional.forbidden {
-				return fmt.Errorf("at %s/%s: unknown", path, escape(name))
+				return fmt.Errorf("at %s/%s: unknown", path, jsonpointer.Escape(name))
 			}
 			sub = n.Additional.schema
 		}
-		if err := sub.check(root, object[name], path+"/"+escape(name)); err != nil {
+		if err := sub.check(root, object[name], path+"/"+jsonpointer.Escape(name)); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 )
 
 // decoder turns a document that satisfies the schema into package host's data. What the schema cannot say,
@@ -84,7 +85,7 @@ func (d *decoder) file(path string) *File {
 }
 
 func (d *decoder) plugin(name string, in pluginJSON) host.Plugin {
-	at := "/plugins/" + escapePointer(name)
+	at := "/plugins/" + jsonpointer.Escape(name)
 	out := host.Plugin{
 		Name: name, Args: in.Args, Settings: in.Settings, Sandbox: d.sandbox(at+"/sandbox", in.Sandbox), Trusted: in.Trusted, Grant: in.Grant,
 		SHA256: strings.ToLower(in.SHA256), Definitions: in.Definitions,
@@ -95,7 +96,7 @@ func (d *decoder) plugin(name string, in pluginJSON) host.Plugin {
 	}
 	for key, value := range in.Env {
 		if strings.ContainsRune(value, 0) {
-			d.fault(at+"/env/"+escapePointer(key), "a NUL character; an environment variable cannot hold one")
+			d.fault(at+"/env/"+jsonpointer.Escape(key), "a NUL character; an environment variable cannot hold one")
 		}
 		out.Env = append(out.Env, key+"="+value)
 	}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 )
 
 // variable is what may stand in ${}: NAME, env:NAME or NAME:-default.
@@ -84,7 +86,7 @@ func (d *decoder) expandMap(pointer string, in map[string]string) map[string]str
 	slices.Sort(names)
 	out := make(map[string]string, len(in))
 	for _, name := range names {
-		out[name] = d.expand(pointer+"/"+escapePointer(name), in[name])
+		out[name] = d.expand(pointer+"/"+jsonpointer.Escape(name), in[name])
 	}
 	return out
 }

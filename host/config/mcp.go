@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 )
 
 // Importer is the name of the program that makes an MCP server a plugin, without the ending of Windows.
@@ -129,7 +130,7 @@ type serverJSON struct {
 func (d *decoder) servers(in map[string]serverJSON, plugins map[string]pluginJSON) []Server {
 	var out []Server
 	for name, s := range in {
-		at := "/mcp/" + escapePointer(name)
+		at := "/mcp/" + jsonpointer.Escape(name)
 		if _, twice := plugins[name]; twice {
 			d.fault(at, "plugins has the same name; give one of them another")
 		}
@@ -214,7 +215,7 @@ func (d *decoder) remote(at string, in serverJSON, out *Server) {
 	}
 	for name, value := range out.Headers {
 		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-			d.fault(at+"/headers/"+escapePointer(name), "a control character; a header cannot hold one")
+			d.fault(at+"/headers/"+jsonpointer.Escape(name), "a control character; a header cannot hold one")
 		}
 	}
 }
@@ -239,7 +240,7 @@ func (d *decoder) local(at string, in serverJSON, out *Server) {
 	}
 	for key, value := range out.Env {
 		if strings.ContainsRune(value, 0) {
-			d.fault(at+"/env/"+escapePointer(key), "a NUL character; an environment variable cannot hold one")
+			d.fault(at+"/env/"+jsonpointer.Escape(key), "a NUL character; an environment variable cannot hold one")
 		}
 	}
 	for i, arg := range out.Args {

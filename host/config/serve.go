@@ -3,6 +3,8 @@ package config
 import (
 	"math"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 )
 
 // Serve is the block serve: how toolhost mcp offers the tools. Its zero value is the default; flags win over it.
@@ -59,7 +61,7 @@ func (d *decoder) serve(in serveJSON) Serve {
 	for name, file := range in.Tokens {
 		path, err := d.path(file)
 		if err != nil {
-			d.fault("/serve/tokens/"+escapePointer(name), err.Error())
+			d.fault("/serve/tokens/"+jsonpointer.Escape(name), err.Error())
 			continue
 		}
 		if out.Tokens == nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 )
 
 // document is a YAML text as JSON, with the place of every value.
@@ -139,7 +141,7 @@ func (c *converter) mapping(pointer string, node *yaml.Node, depth int) {
 			return
 		}
 		if line, again := seen[key.Value]; again {
-			c.fault(key, pointer+"/"+escapePointer(key.Value), fmt.Sprintf("the key is there twice, first on line %d", line))
+			c.fault(key, pointer+"/"+jsonpointer.Escape(key.Value), fmt.Sprintf("the key is there twice, first on line %d", line))
 			return
 		}
 		seen[key.Value] = key.Line
@@ -148,7 +150,7 @@ func (c *converter) mapping(pointer string, node *yaml.Node, depth int) {
 		}
 		c.string(key.Value)
 		c.out.WriteByte(':')
-		c.value(pointer+"/"+escapePointer(key.Value), place{key: key, value: value}, depth+1)
+		c.value(pointer+"/"+jsonpointer.Escape(key.Value), place{key: key, value: value}, depth+1)
 	}
 	c.out.WriteByte('}')
 }
@@ -221,10 +223,6 @@ func syntaxFault(err error) Fault {
 	return Fault{Line: line, Message: "no YAML: " + m[2]}
 }
 
-func escapePointer(key string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
-}
-
 // dotted writes a JSON Pointer as people write a path: plugins.weather.args[0].
 func dotted(pointer string) string {
 	var b strings.Builder
@@ -248,7 +246,7 @@ func splitPointer(pointer string) []string {
 	}
 	keys := strings.Split(pointer[1:], "/")
 	for i, key := range keys {
-		keys[i] = strings.ReplaceAll(strings.ReplaceAll(key, "~1", "/"), "~0", "~")
+		keys[i] = jsonpointer.Unescape(key)
 	}
 	return keys
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 )
 
 // plain makes a small input that fits most schemas: what is required, and no more. Whether it fits is for the host to
@@ -143,7 +145,7 @@ func (m *maker) resolve(s node) node {
 func (m *maker) lookup(ref string) node {
 	at := m.root
 	for _, token := range strings.Split(ref[2:], "/") {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		token = jsonpointer.Unescape(token)
 		var next node
 		if json.Unmarshal(at[token], &next) != nil {
 			return node{}

@@ -4,16 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-)
 
-// PointerToken is a name as a token of a JSON Pointer.
-func PointerToken(name string) string {
-	return escapes.Replace(name)
-}
-
-var (
-	escapes   = strings.NewReplacer("~", "~0", "/", "~1")
-	unescapes = strings.NewReplacer("~1", "/", "~0", "~")
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 )
 
 // Resolve returns what a reference within the schema points to; nil if it points to nothing here, or by an anchor or id.
@@ -27,7 +19,7 @@ func Resolve(root json.RawMessage, ref string) json.RawMessage {
 	}
 	at := root
 	for token := range strings.SplitSeq(unescapeFragment(pointer), "/") {
-		token = unescapes.Replace(token)
+		token = jsonpointer.Unescape(token)
 		if list, isList := ParseArray(at); isList {
 			i, err := strconv.Atoi(token)
 			if err != nil || i < 0 || i >= len(list) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 	"github.com/toolhost/toolhost/internal/runes"
 )
 
@@ -117,7 +118,7 @@ func (c *compiler) hints() {
 }
 
 func (c *compiler) condition(in Condition) condition {
-	at := "/input/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(in.Path)
+	at := "/input/" + jsonpointer.Escape(in.Path)
 	words := []string{"input"}
 	if in.Path != "" {
 		words = []string{"input " + clip(in.Path)}

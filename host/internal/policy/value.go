@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 )
 
 // decode reads one JSON value and nothing after it. Numbers stay texts. An empty text is {}.
@@ -108,7 +110,7 @@ func parsePath(pointer string) (path []step, ok bool) {
 		if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(token), "~") {
 			return nil, false
 		}
-		s := step{key: strings.NewReplacer("~1", "/", "~0", "~").Replace(token), index: -1, every: token == "*"}
+		s := step{key: jsonpointer.Unescape(token), index: -1, every: token == "*"}
 		if i, err := strconv.Atoi(s.key); err == nil && strconv.Itoa(i) == s.key && i >= 0 {
 			s.index = i
 		}

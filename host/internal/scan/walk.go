@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 )
 
 // walker visits every string of a JSON text in its order, keys too, and both of two members of one name. It takes what
@@ -103,9 +105,7 @@ func (w *walker) pointer() string {
 	var b strings.Builder
 	for _, p := range w.path {
 		b.WriteByte('/')
-		b.WriteString(pointerEscapes.Replace(p))
+		b.WriteString(jsonpointer.Escape(p))
 	}
 	return b.String()
 }
-
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")

@@ -3,6 +3,8 @@ package schema
 import (
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 )
 
 // Budgets of what the engine takes more than linear time for.
@@ -81,7 +83,7 @@ func (c *census) schema(v any, at string) {
 	for _, k := range namedSchemas {
 		byName, _ := s[k].(map[string]any)
 		for name, sub := range byName {
-			c.schema(sub, at+"/"+k+"/"+escapeToken(name))
+			c.schema(sub, at+"/"+k+"/"+jsonpointer.Escape(name))
 		}
 	}
 }

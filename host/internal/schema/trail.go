@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 	"github.com/toolhost/toolhost/internal/runes"
 )
 
@@ -24,7 +25,7 @@ func (s step) write(b *strings.Builder) {
 		b.WriteString(strconv.Itoa(s.index))
 		return
 	}
-	b.WriteString(escapeToken(s.key))
+	b.WriteString(jsonpointer.Escape(s.key))
 }
 
 // frame is a step of a trail, with the edits of that place once there are any.

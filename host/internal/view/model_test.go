@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 )
 
 // The model: the rules one after the other on a tree, as the package comment says it.
@@ -82,7 +84,7 @@ func named(paths []string, place []string) (here, below bool) {
 		steps := strings.Split(p, "/")[1:]
 		fits := len(steps) >= len(place)
 		for i := 0; fits && i < len(place); i++ {
-			fits = steps[i] == "*" || unescape(steps[i]) == place[i]
+			fits = steps[i] == "*" || jsonpointer.Unescape(steps[i]) == place[i]
 		}
 		here = here || fits && len(steps) == len(place)
 		below = below || fits && len(steps) > len(place)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 	"github.com/toolhost/toolhost/proto/wire"
 )
 
@@ -31,13 +32,13 @@ func (n *node) child(step string) *node {
 		}
 		return n.every
 	}
-	c := n.members[unescape(step)]
+	c := n.members[jsonpointer.Unescape(step)]
 	if c == nil {
 		if n.members == nil {
 			n.members = map[string]*node{}
 		}
 		c = &node{}
-		n.members[unescape(step)] = c
+		n.members[jsonpointer.Unescape(step)] = c
 	}
 	return c
 }
@@ -62,8 +63,4 @@ func parse(path string) ([]string, error) {
 		}
 	}
 	return steps, nil
-}
-
-func unescape(step string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
@@ -70,7 +71,7 @@ func differs(schema json.RawMessage, draft int) string {
 	rewrite(schema, "", func(o *rawjson.Object, path string) bool {
 		for _, m := range *o {
 			if found == "" && keywordDiffers(*o, m, draft) {
-				found = path + "/" + rawjson.PointerToken(m.Name)
+				found = path + "/" + jsonpointer.Escape(m.Name)
 			}
 		}
 		return false

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
@@ -55,7 +56,7 @@ func rewriteBelow(raw json.RawMessage, path string, depth int, f func(*rawjson.O
 		if p == data {
 			continue
 		}
-		if v, did := rewriteMember(m.Value, p, path+"/"+rawjson.PointerToken(m.Name), depth+1, f); did {
+		if v, did := rewriteMember(m.Value, p, path+"/"+jsonpointer.Escape(m.Name), depth+1, f); did {
 			o[i].Value, changed = v, true
 		}
 	}
@@ -88,7 +89,7 @@ func rewriteMember(raw json.RawMessage, p place, path string, depth int, f func(
 	case named:
 		o, _ := rawjson.ParseObject(raw)
 		for i, m := range o {
-			v, did := rewriteBelow(m.Value, path+"/"+rawjson.PointerToken(m.Name), depth, f)
+			v, did := rewriteBelow(m.Value, path+"/"+jsonpointer.Escape(m.Name), depth, f)
 			o[i].Value, changed = v, changed || did
 		}
 		if changed {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/host"
+	"github.com/toolhost/toolhost/internal/jsonpointer"
 	"github.com/toolhost/toolhost/internal/rawjson"
 )
 
@@ -143,7 +144,7 @@ func patternNotes(schema json.RawMessage, base string) (notes []Note) {
 		}
 		patterns, _ := rawjson.ParseObject(o.Get("patternProperties"))
 		for _, m := range patterns {
-			check(path+"/patternProperties/"+rawjson.PointerToken(m.Name), m.Name)
+			check(path+"/patternProperties/"+jsonpointer.Escape(m.Name), m.Name)
 		}
 		return false
 	})
