@@ -1,14 +1,6 @@
 package session
 
-import (
-	"fmt"
-	"strings"
-	"sync"
-	"unsafe"
-
-	"github.com/toolhost/toolhost/proto/rpc"
-	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
-)
+import pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 
 // joiner joins the chunks of one frame.
 type joiner struct {
@@ -58,86 +50,110 @@ func (j *joiner) lose(c *pb.Chunk, err error) error {
 	return err
 }
 
-// body is what has arrived of a frame. It is written by the reader only, and without s.mu: what is large takes a while.
-type body struct {
-	size int // of the whole
-	data []byte
-	step *sync.Pool // where the memory of data goes when it is too small; nil: nowhere
-}
-
-// add appends the data of a chunk.
-func (b *body) add(data []byte) {
-	if have := len(b.data) + len(data); have > cap(b.data) {
-		b.grow(have)
+func (s *Session) receiveChunk(id uint64, chunk *pb.Chunk) {
+	if id == 0 {
+		s.receiveConnChunk(chunk)
+		return
 	}
-	b.data = append(b.data, data...)
-}
-
-// grow makes room for what has arrived: at most four times of it, so that memory grows with what arrives (H3), and the whole as soon
-// as that is not more.
-func (b *body) grow(have int) {
-	old, from := b.data, b.step
-	b.data, b.step = nil, nil
-	switch i := stepFor(have); {
-	case growth*max(have, 1<<10) >= b.size:
-		b.data = uncleared(max(b.size, have))
-	case i < 0:
-		b.data = uncleared(max(have, 1<<10) * (growth - 1)) // an allocation may be an eighth more
+	c := s.calls[id]
+	if c == nil && s.cfg.Side == Plugin && id > s.lastID {
+		if c = s.admit(id); c == nil {
+			return
+		}
+	}
+	if c == nil || c.over || c.cancel != nil {
+		s.stats.Stray++
+		s.giveRoom(s.costs(chunk.GetSize())) // the peer must not wait for it
+		return
+	}
+	body, err := c.addChunk(chunk)
+	if body == nil && err == nil {
+		return
+	}
+	var f *pb.Frame
+	var size int
+	if err == nil {
+		s.outside(func() {
+			if body.add(chunk.GetData()); chunk.GetLast() {
+				f, size, err = body.frame()
+			}
+		})
+	}
+	if chunk.GetLast() && body != nil {
+		s.room.kept = false
+		defer s.unholdLost(s.costs(uint64(body.size)))
+	}
+	switch {
+	case err == nil && f == nil: // there is more to come
+	case err != nil && c.course.state == stNew:
+		s.stats.Violations++
+		s.refuse(c)
+	case err != nil:
+		c.loseFrame(err)
 	default:
-		b.step = &steps[i]
-		if kept, ok := b.step.Get().(*[]byte); ok {
-			b.data = *kept
-		} else {
-			b.data = uncleared(leastStep << (2 * i))
+		s.receiveJoined(c, f, size)
+	}
+}
+
+// addChunk gives a chunk to the joiner, if there is room for the whole frame. That of a frame that is whole stays taken.
+func (c *Call) addChunk(chunk *pb.Chunk) (*body, error) {
+	s, cost := c.s, c.s.costs(uint64(c.join.size))
+	if !c.join.active {
+		if err := s.hold(chunk); err != nil {
+			return nil, c.join.lose(chunk, err)
 		}
+		cost = s.costs(chunk.GetSize())
 	}
-	b.data = append(b.data, old...)
-	if from != nil {
-		old = old[:0]
-		from.Put(&old)
-	}
-}
-
-const (
-	growth    = 4
-	leastStep = 64 << 10
-)
-
-// steps keep the memory that was too small, so that a large frame does not make garbage of a third of its size. The first has
-// leastStep bytes, each other growth times the one before.
-var steps [4]sync.Pool
-
-// stepFor is the step that has room for so many bytes, and not too much; -1: none.
-func stepFor(have int) int {
-	if have <= leastStep/growth {
-		return -1
-	}
-	for i := range steps {
-		if have <= leastStep<<(2*i) {
-			return i
-		}
-	}
-	return -1
-}
-
-// uncleared is make([]byte, 0, n) without the clearing, which takes longer than the copying when n is large.
-func uncleared(n int) []byte {
-	var b strings.Builder
-	b.Grow(n)
-	b.WriteByte(0)
-	return unsafe.Slice(unsafe.StringData(b.String()), n)[:0]
-}
-
-var frameType = (*pb.Frame)(nil).ProtoReflect().Descriptor()
-
-// frame decodes the whole.
-func (b *body) frame() (f *pb.Frame, size int, err error) {
-	if rpc.Parts(b.data, frameType, maxParts) > maxParts {
-		return nil, 0, &StateError{Frame: kChunk.String(), State: joining, Reason: fmt.Sprintf("more than %d parts in one frame", maxParts)}
-	}
-	f, err = unmarshalFrame(b.data, sharedAll) // which is the frame's from here on
+	to, err := c.join.add(chunk, s.lim.Message)
 	if err != nil {
-		return nil, 0, &StateError{Frame: kChunk.String(), State: joining, Reason: err.Error()}
+		s.unhold(cost)
 	}
-	return f, len(b.data), nil
+	return to, err
+}
+
+// receiveJoined handles a frame that came in chunks on c.
+func (s *Session) receiveJoined(c *Call, f *pb.Frame, size int) {
+	k := kindOf(f)
+	from := kindTable[k].from
+	switch {
+	case k == kUnknown:
+		s.stats.Unknown++
+	case f.GetCall() != c.id || from != hostCall && from != pluginCall || (k == kOpen) != (c.course.state == stNew):
+		s.stats.Violations++
+	default:
+		s.receiveCall(k, f, size)
+		return
+	}
+	if c.course.state == stNew {
+		s.refuse(c)
+	}
+}
+
+// receiveConnChunk handles a chunk of a log record, hello or welcome.
+func (s *Session) receiveConnChunk(chunk *pb.Chunk) {
+	body, err := s.incoming.add(chunk, s.lim.Message)
+	if body == nil && err == nil {
+		return
+	}
+	var f *pb.Frame
+	if err == nil {
+		if body.add(chunk.GetData()); !chunk.GetLast() {
+			return
+		}
+		f, _, err = body.frame()
+	}
+	if err != nil {
+		s.stats.Violations++
+		return
+	}
+	switch k := kindOf(f); k {
+	case kUnknown:
+		s.stats.Unknown++
+	case kLog:
+		s.receiveLog(f)
+	case kHello, kWelcome:
+		s.receiveConn(k, f)
+	default:
+		s.stats.Violations++
+	}
 }
