@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Hook is a pair of functions around a call. Either may be nil. Config.Hooks run Before in their order and
@@ -55,9 +56,9 @@ func (r *run) before(ctx context.Context) (*Result, error) {
 		answer, err := r.guardBefore(ctx, h)
 		switch {
 		case errors.Is(err, ErrNeedsApproval):
-			r.ask("a hook asks: " + err.Error())
+			r.ask("a hook asks: " + spoken(err, ErrNeedsApproval).Error())
 		case errors.Is(err, ErrDenied):
-			return nil, r.fail(Denied, NotStarted, err)
+			return nil, r.fail(Denied, NotStarted, spoken(err, ErrDenied))
 		case err != nil:
 			if e, ok := errors.AsType[*Error](err); ok {
 				return nil, e
@@ -73,6 +74,23 @@ func (r *run) before(ctx context.Context) (*Result, error) {
 		}
 	}
 	return nil, nil
+}
+
+// hookError is the error of a hook without the words of the sentinel at its end, which the host says anyway.
+type hookError struct {
+	text string
+	err  error
+}
+
+func (e *hookError) Error() string { return e.text }
+func (e *hookError) Unwrap() error { return e.err }
+
+// spoken is err without the words of the sentinel that it ends with, if it says more than those.
+func spoken(err, sentinel error) error {
+	if text, ok := strings.CutSuffix(err.Error(), ": "+sentinel.Error()); ok {
+		return &hookError{text, err}
+	}
+	return err
 }
 
 // guardBefore makes a panic an error. The hook gets a copy of the call whose id and tool cannot be changed.

@@ -1,6 +1,7 @@
 package plugintest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/host/conform"
@@ -29,7 +30,7 @@ func (c Config) Conform(t *testing.T, path string) *conform.Report {
 			case conform.Failed:
 				t.Errorf("%s\n%s", check.Detail, check.Remedy)
 			case conform.Skipped:
-				t.Skip(check.Detail)
+				t.Skip(strings.TrimSuffix(check.Detail+"\n"+check.Remedy, "\n"))
 			default:
 				t.Log(check.Detail)
 			}
