@@ -169,6 +169,25 @@ func TestDirect_AnIDThatIsTakenIsRefused(t *testing.T) {
 	<-done
 }
 
+// What is written is UTF-8, whatever was read: some clients end at anything else.
+func TestR24_AnIDThatIsNoUTF8IsNotRepeated(t *testing.T) {
+	s := newServer(t, Config{})
+	std, web := startStdio(t, s), startHTTP(t, s)
+	std.shake()
+	web.shake()
+	for _, method := range []string{"ping", "tools/call"} {
+		message := fmt.Sprintf(`{"jsonrpc":"2.0","id":"`+"\xff"+`","method":%q,"params":{"name":"echo","arguments":{"text":"a"}}}`, method)
+		std.send(message)
+		m := std.next()
+		if id, there := m["id"]; !there || id != nil || dig(m, "error", "code") != float64(codeInvalidRequest) {
+			t.Errorf("stdio, %s: %v", method, m)
+		}
+		if status, all := web.post(message); status != http.StatusBadRequest || len(all) != 1 || all[0]["id"] != nil {
+			t.Errorf("HTTP, %s: %d %v", method, status, all)
+		}
+	}
+}
+
 func TestDirect_IntroductionsAreBounded(t *testing.T) {
 	i := introductions{known: map[string]bool{}}
 	for n := range 3 * maxIntroductions {

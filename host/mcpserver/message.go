@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/internal/rawjson"
 )
@@ -122,7 +123,7 @@ func readObject(raw json.RawMessage, members rawjson.Object) message {
 		return bad(`jsonrpc is not "2.0"`)
 	}
 	if hasID && m.id == nil {
-		return bad("id is neither a string nor an integer")
+		return bad("id is neither an integer nor a string in UTF-8")
 	}
 	method := members.Get("method")
 	if method == nil {
@@ -176,7 +177,7 @@ func validID(id json.RawMessage) bool {
 		return false
 	}
 	if id[0] == '"' {
-		return true
+		return utf8.Valid(id) // it is in the answer as it came
 	}
 	return (id[0] == '-' || id[0] >= '0' && id[0] <= '9') && !bytes.ContainsAny(id, ".eE")
 }
