@@ -14,7 +14,7 @@ type Limits struct {
 	Describe time.Duration // one Describe; 3 s
 	Start    time.Duration // from fork to ready; 10 s
 	Starts   int           // processes of the whole host that start at once; the number of cores
-	Ping     time.Duration // silence after which a process is asked whether it lives; 15 s
+	Ping     time.Duration // silence, or refusal to read, after which a process is asked whether it lives; 15 s
 	PingWait time.Duration // how long its answer may take; 3 s. Three misses mean dead
 	Idle     time.Duration // a process without a call for so long is stopped, until the next call; 5 min. Negative: never
 	Call     time.Duration // one call, if neither the tool nor the caller's context says less; 60 s

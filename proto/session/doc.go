@@ -50,7 +50,8 @@
 // So exactly one of output, failed and suspended is sent, and one that closes leads to
 // CLOSED at once. input_delta needs open.streaming. run and ask exclude each other. A call that open or
 // input does not start, and whose open has ask or views, gets exactly one asked, and run only after it. resume
-// in open implies run unless asked comes. At most 16 questions wait for an answer. Frames of the
+// in open implies run unless asked comes. At most 16 questions wait for an answer, those counted whose
+// answer could not be sent yet. Frames of the
 // host that cross the outcome are stray, not violations.
 //
 // A delta_view belongs to the oldest input_delta that has none for its audience, which is one of open.views; the
