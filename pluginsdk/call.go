@@ -144,6 +144,12 @@ func (c *Call) receive(ctx context.Context) (*pb.Frame, error) {
 		return nil, err
 	}
 	defer c.receiving.giveBack()
+	return c.recv(ctx)
+}
+
+// recv is receive for who has the token.
+func (c *Call) recv(ctx context.Context) (*pb.Frame, error) {
+	c.tool.pace.waits()
 	return c.wire.Recv(ctx)
 }
 

@@ -197,7 +197,7 @@ func (c *Call) ask(ctx context.Context, questions []*pb.Question, answers []Answ
 // receiveAnswer returns the next answer. The caller has the receiving token.
 func (c *Call) receiveAnswer(ctx context.Context) (*pb.Answer, error) {
 	for {
-		f, err := c.wire.Recv(ctx)
+		f, err := c.recv(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -24,6 +24,11 @@ func (c *Call) work() {
 	c.run()
 }
 
+// quick reports whether the call is expected to be over soon, and nothing that it needs is still to come from the host.
+func (c *Call) quick() bool {
+	return c.tool != nil && c.tool.pace.quick() && c.open.Input != nil && c.open.GetRun() && !c.open.GetConfirm()
+}
+
 // run is the plugin's side of one call, from open to closed. It is the body of the call's
 // one goroutine.
 func (c *Call) run() {

@@ -16,6 +16,10 @@ type pace struct{ row atomic.Int32 } // quick calls, one after the other
 
 func (p *pace) quick() bool { return p.row.Load() >= quickAfter }
 
+// waits notes that a call waits for the host, whose word nobody reads for a while if the goroutine that does so waits. A tool whose calls
+// do is not quick, however fast the host.
+func (p *pace) waits() { p.row.Store(0) }
+
 // took notes a call.
 func (p *pace) took(d time.Duration) {
 	switch row := p.row.Load(); {

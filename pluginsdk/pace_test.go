@@ -4,9 +4,12 @@ import (
 	"context"
 	"runtime"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/workers"
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
@@ -66,6 +69,72 @@ func TestPace_QuickCallsAreRunByWhoReads(t *testing.T) {
 		settled(t, where)
 		h.open("tool", `{"wait":"`+how+`"}`).failed()
 		where()
+	}
+}
+
+// TestPace_WhoWaitsForTheHostDoesNotRead: not even for the millisecond that it takes until another goroutine reads.
+func TestPace_WhoWaitsForTheHostDoesNotRead(t *testing.T) {
+	var p *pace
+	h := serveTools(t, newTool("tool", func(ctx context.Context, c *Call, in struct {
+		Ask bool `json:"ask,omitempty"`
+	}) (string, error) {
+		p = &c.tool.pace
+		if in.Ask {
+			if _, err := c.Elicit(ctx, Question{Message: "sure?"}); err != nil {
+				return "", err
+			}
+		}
+		return goroutine(), nil
+	}))
+	reader := settled(t, func() string { return string(h.open("tool", "{}").output().GetOutput()) })
+	for name, edit := range map[string]func(*pb.Open){
+		"for word that the output was accepted": func(o *pb.Open) { o.Confirm = true },
+		"for its input":                         func(o *pb.Open) { o.Input, o.Run = nil, false },
+		"for word to run":                       func(o *pb.Open) { o.Run = false },
+	} {
+		c := h.open("tool", "{}", edit)
+		if name == "for its input" {
+			c.send(&pb.Frame{Body: &pb.Frame_Input{Input: &pb.Input{Input: []byte("{}"), Run: true}}})
+		} else if name == "for word to run" {
+			c.send(&pb.Frame{Body: &pb.Frame_Run{Run: &pb.Run{}}})
+		}
+		if got := string(c.output().GetOutput()); got == reader {
+			t.Errorf("a call that waits %s is run by the goroutine that reads", name)
+		}
+		c.Cancel(pb.CancelReason_CANCEL_REASON_CALLER, "")
+		reader = settled(t, func() string { return string(h.open("tool", "{}").output().GetOutput()) })
+	}
+	for range 2 * quickAfter {
+		c := h.open("tool", `{"ask":true}`, func(o *pb.Open) { o.Answers = true })
+		q := c.recv().GetQuestion()
+		c.send(&pb.Frame{Body: &pb.Frame_Answer{Answer: &pb.Answer{Id: q.GetId(), Action: pb.AnswerAction_ANSWER_ACTION_ACCEPT}}})
+		c.output()
+	}
+	if p.quick() {
+		t.Error("calls that ask count as quick ones, one after the other")
+	}
+}
+
+// TestPace_ALullThatIsLate begins when another goroutine reads already, and is told that all was handed over: one of them runs what was
+// kept.
+func TestPace_ALullThatIsLate(t *testing.T) {
+	const calls = 2000
+	var ran atomic.Int64
+	c := &connection{workers: workers.Pool[*Call]{Do: func(*Call) { ran.Add(1) }, Keep: 1}}
+	for range calls {
+		c.kept.Store(&Call{})
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() { c.lull(false) }) // ends at once
+		}
+		both.Wait()
+	}
+	for ran.Load() < calls {
+		runtime.Gosched()
+	}
+	c.workers.Close()
+	if ran.Load() != calls {
+		t.Errorf("%d calls were run %d times", calls, ran.Load())
 	}
 }
 

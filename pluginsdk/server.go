@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -174,7 +175,7 @@ type connection struct {
 	ready  chan struct{} // closed when sess is set
 
 	workers workers.Pool[*Call]
-	kept    *Call // that lull runs; the reader's
+	kept    atomic.Pointer[Call] // that lull runs
 
 	reg *Registry // set by hello, before any call is opened; nil if it was refused
 }
@@ -211,22 +212,26 @@ func (c *connection) openCall(w *session.Call, open *pb.Open) {
 	if c.server.ctx.Err() != nil { // Session may have told the calls already
 		w.EndContext(errStopping)
 	}
-	if alone := c.server.work.add() == 1; alone && c.kept == nil && call.tool != nil && call.tool.pace.quick() {
-		c.kept = call
+	if alone := c.server.work.add() == 1; alone && call.quick() {
+		c.kept.Store(call) // no other one is kept: it would be counted
 		return
 	}
 	c.workers.Run(call)
 }
 
-// lull runs the call that was kept: here, if nothing else is to be read.
+// lull runs the call that was kept: here, if nothing else is to be read. If it is late to begin, another goroutine reads already,
+// and may be in openCall or here.
 func (c *connection) lull(idle bool) {
-	call := c.kept
-	if c.kept = nil; call == nil {
+	if c.kept.Load() == nil {
 		return
 	}
-	if idle {
+	call := c.kept.Swap(nil)
+	switch {
+	case call == nil:
+		return
+	case idle:
 		call.work()
-		return
+	default:
+		c.workers.Run(call)
 	}
-	c.workers.Run(call)
 }

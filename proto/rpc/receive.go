@@ -29,7 +29,8 @@ func (s *Stream) Feed(receive func(msg []byte), end func(error)) {
 }
 
 // Lull makes lull be told when what has arrived was received, before more is waited for. If idle is true, nothing else is there, and lull
-// may take its time: another goroutine reads when it takes a millisecond or two. It is called before Feed.
+// may take its time: another goroutine reads when it takes a millisecond or two, and receive and lull are called beside it then, which may
+// be before it has done anything. It is called before Feed.
 func (s *Stream) Lull(lull func(idle bool)) { s.onLull = lull }
 
 // next is the next message. Its error is that of Feed's end.

@@ -44,7 +44,7 @@ type Config struct {
 	// call returns what follows open.
 	OnOpen func(*Call, *pb.Open)
 	// OnLull is told that all frames that have arrived were handed over. If idle is true, it may take its time: another goroutine goes on
-	// reading if it takes a millisecond or two. May be nil.
+	// reading if it takes a millisecond or two, and calls these functions, OnLull too, beside it. May be nil.
 	OnLull func(idle bool)
 	// OnDrain is told that no more calls come. Plugin side, may be nil.
 	OnDrain func(d time.Duration)
