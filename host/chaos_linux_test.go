@@ -46,10 +46,7 @@ func TestH3_Chaos(t *testing.T) {
 			}
 			callers.Wait()
 			closes(t, h)
-			goleak.VerifyNone(t, before)
-			if n := descriptors(t); n > files {
-				t.Errorf("%d descriptors before, %d after", files, n)
-			}
+			eventually(t, "no goroutine and no descriptor is left", func() bool { return goleak.Find(before) == nil && descriptors(t) <= files })
 		})
 	}
 }

@@ -306,12 +306,12 @@ func TestParkRoundsAreLimited(t *testing.T) {
 // TestParkedCallOutlivesItsRequest holds that the end of the request that parked a call does not end the call, that its clock
 // stands still meanwhile, and that of two who bring answers one is heard.
 func TestParkedCallOutlivesItsRequest(t *testing.T) {
-	b := newBench(t, nil, func(c *host.Config) { c.Limits.Call = time.Second })
+	b := newBench(t, nil, func(c *host.Config) { c.Limits.Call = 3 * time.Second })
 	ctx, cancel := context.WithCancel(t.Context())
 	r := request{era: project.Modern, name: "name", can: everything}
 	a := b.send(ctx, r)
 	cancel()
-	pause(t.Context(), 1500*time.Millisecond) // longer than the call may take
+	pause(t.Context(), 3500*time.Millisecond) // longer than the call may take
 	r.state, r.answers = a.State, map[string]json.RawMessage{"user_name": json.RawMessage(`{"action":"accept","content":{"name":"Ann"}}`)}
 	got := make(chan outcome)
 	for range 8 {
