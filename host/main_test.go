@@ -96,6 +96,8 @@ func servePlugin() {
 		pluginsdk.Serve(moreTools()...)
 	case "guard":
 		pluginsdk.Serve(guardTools()...)
+	case "do":
+		pluginsdk.Serve(doTools()...)
 	case "names":
 		pluginsdk.Serve(namedTools()...)
 	default:
