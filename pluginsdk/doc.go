@@ -44,7 +44,9 @@
 //
 // # Processes
 //
-// Many calls run at once in one process, each in a goroutine of its own. A panic
+// Many calls run at once in one process, each in a goroutine that does nothing else meanwhile. It may run
+// other calls before and after, and read what the host sends: what a function ties to its goroutine, such as a
+// thread ([runtime.LockOSThread]), it unties before it returns. A panic
 // in an author's function ends that call; a panic in a goroutine that the author
 // started ends the process. Prints to stdout and stderr reach the host's log;
 // [Call.Logger] is better, because its records belong to the call.
