@@ -25,7 +25,7 @@ func TestH3_AnswersThatAreNotTaken(t *testing.T) {
 			}
 			if f.GetQuestion() != nil {
 				n++
-				mustSend(t, c, &pb.Answer{Id: f.GetQuestion().GetId()})
+				_ = c.Send(within(t), frameOf(0, &pb.Answer{Id: f.GetQuestion().GetId()})) // the call may have failed by now
 			}
 		}
 	}()
