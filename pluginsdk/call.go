@@ -33,6 +33,7 @@ type Call struct {
 
 	execContext execContext // ends when Execute returns
 
+	alone     bool        // it was when it came
 	returned  bool        // run came to its end; false after runtime.Goexit
 	ended     atomic.Bool // the call's goroutine is done
 	receiving token       // whoever has it may call wire.Recv

@@ -12,14 +12,13 @@ import (
 	pb "github.com/toolhost/toolhost/proto/toolplugin/v1"
 )
 
-// work runs the call and notes how long that took.
+// work runs the call, and notes how long that took if it is alone.
 func (c *Call) work() {
-	t := c.tool
-	if t == nil {
+	if !c.alone || c.tool == nil {
 		c.run()
 		return
 	}
-	began := time.Now()
+	began, t := time.Now(), c.tool
 	defer func() { t.pace.took(time.Since(began)) }()
 	c.run()
 }

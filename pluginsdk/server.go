@@ -120,6 +120,7 @@ func (s *server) Session(stream grpc.BidiStreamingServer[pb.SessionRequest, pb.S
 		return status.Error(codes.Unavailable, errStopping.Error())
 	}
 	c := &connection{server: s, ready: make(chan struct{}), workers: workers.Pool[*Call]{Do: (*Call).work, Keep: keepWorkers}}
+	c.keptWork = c.workKept
 	c.sess = session.New(session.ServerStream(stream), session.Config{
 		Side: session.Plugin, OnHello: c.hello, OnOpen: c.openCall, OnLull: c.lull,
 	})
@@ -175,7 +176,9 @@ type connection struct {
 	ready  chan struct{} // closed when sess is set
 
 	workers workers.Pool[*Call]
-	kept    atomic.Pointer[Call] // that lull runs
+
+	kept     atomic.Pointer[Call] // for who reads
+	keptWork func()               // workKept
 
 	reg *Registry // set by hello, before any call is opened; nil if it was refused
 }
@@ -212,26 +215,30 @@ func (c *connection) openCall(w *session.Call, open *pb.Open) {
 	if c.server.ctx.Err() != nil { // Session may have told the calls already
 		w.EndContext(errStopping)
 	}
-	if alone := c.server.work.add() == 1; alone && call.quick() {
+	if call.alone = c.server.work.add() == 1; call.alone && call.quick() {
 		c.kept.Store(call) // no other one is kept: it would be counted
 		return
 	}
 	c.workers.Run(call)
 }
 
-// lull runs the call that was kept: here, if nothing else is to be read. If it is late to begin, another goroutine reads already,
-// and may be in openCall or here.
-func (c *connection) lull(idle bool) {
-	if c.kept.Load() == nil {
-		return
-	}
-	call := c.kept.Swap(nil)
+// lull gives the call that was kept to who reads, if nothing else is to be read.
+func (c *connection) lull(idle bool) (work func()) {
 	switch {
-	case call == nil:
-		return
+	case c.kept.Load() == nil:
+		return nil
 	case idle:
-		call.work()
-	default:
+		return c.keptWork
+	}
+	if call := c.kept.Swap(nil); call != nil {
 		c.workers.Run(call)
+	}
+	return nil
+}
+
+// workKept runs the call that was kept. If it is late to begin, another goroutine reads already, and may have taken the call.
+func (c *connection) workKept() {
+	if call := c.kept.Swap(nil); call != nil {
+		call.work()
 	}
 }

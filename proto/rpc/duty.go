@@ -18,13 +18,16 @@ type duty struct {
 	seen    int64        // n when the watch last looked; the watch's
 }
 
-// lend tells s that what has arrived for it was handed over. It reports whether the caller reads on; else another goroutine does.
-func (c *conn) lend(s *Stream) (mine bool) {
+// lull tells s that what has arrived for it was handed over, and does the work that it has. It reports whether the caller reads on; else
+// another goroutine does.
+func (c *conn) lull(s *Stream) (mine bool) {
 	c.fed = nil
-	if c.in.Buffered() > 0 {
-		s.onLull(false)
-		return true
-	}
+	work := s.onLull(c.in.Buffered() == 0)
+	return work == nil || c.lend(work)
+}
+
+// lend does work, in the time of the reader or in its own.
+func (c *conn) lend(work func()) (mine bool) {
 	d := &c.duty
 	began := d.n.Add(1)
 	if !d.watched.Load() && d.watched.CompareAndSwap(false, true) {
@@ -41,7 +44,7 @@ func (c *conn) lend(s *Stream) (mine bool) {
 			go c.readOn() // ends with the connection, in the place that this goroutine has in group
 		}
 	}()
-	s.onLull(true)
+	work()
 	returned = true
 	return
 }

@@ -16,13 +16,13 @@ func lulled(t *testing.T, lull func()) (*ClientStream, *Client, *raw, chan strin
 	t.Helper()
 	st, c, p := answering(t)
 	told := make(chan string, 100)
-	st.Lull(func(idle bool) {
+	st.Lull(func(idle bool) func() {
 		if !idle {
 			told <- "more"
-			return
+			return nil
 		}
 		told <- "idle"
-		lull()
+		return lull
 	})
 	st.Feed(func(msg []byte) { told <- string(msg[2:]) }, func(err error) { told <- err.Error() })
 	wantTold(t, told, "more") // nothing has arrived before
@@ -122,7 +122,10 @@ func TestLull_OfTwoStreams(t *testing.T) {
 	p.next(http2.FrameHeaders, 3)
 	p.headers(3, false, ":status", "200", "content-type", "application/grpc")
 	p.ping()
-	other.Lull(func(idle bool) { told <- map[bool]string{true: "other idle", false: "other more"}[idle] })
+	other.Lull(func(idle bool) func() {
+		told <- map[bool]string{true: "other idle", false: "other more"}[idle]
+		return nil
+	})
 	other.Feed(func(msg []byte) { told <- "other " + string(msg[2:]) }, func(error) {})
 	wantTold(t, told, "other more")
 	var both bytes.Buffer

@@ -29,7 +29,7 @@ func (c *conn) readEnd(err error) {
 	}
 	c.close(lost(err))
 	if c.fed != nil {
-		c.fed.onLull(false)
+		_ = c.fed.onLull(false) // no work then
 	}
 	for _, s := range c.all() {
 		s.drop(c.cause())
@@ -55,7 +55,7 @@ func (c *conn) readFrames(first bool) (err error) {
 		}
 	}()
 	for ; ; first = false {
-		if s := c.fed; s != nil && !c.lend(s) {
+		if s := c.fed; s != nil && !c.lull(s) {
 			return errNotMine
 		}
 		b, err := c.in.Peek(headSize)

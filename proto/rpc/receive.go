@@ -20,7 +20,7 @@ func (s *Stream) Feed(receive func(msg []byte), end func(error)) {
 		receive(s.dequeue())
 	}
 	if s.onLull != nil {
-		s.onLull(false)
+		_ = s.onLull(false) // no work then
 	}
 	s.noneWait()
 	if s.ended != nil {
@@ -29,9 +29,9 @@ func (s *Stream) Feed(receive func(msg []byte), end func(error)) {
 }
 
 // Lull makes lull be told when what has arrived was received, before more is waited for. If idle is true, nothing else is there, and lull
-// may take its time: another goroutine reads when it takes a millisecond or two, and receive and lull are called beside it then, which may
-// be before it has done anything. It is called before Feed.
-func (s *Stream) Lull(lull func(idle bool)) { s.onLull = lull }
+// may return work, which may take its time: another goroutine reads when it takes a millisecond or two, and receive and lull are called
+// beside it then, which may be before it has done anything. Else it returns nil. Lull is called before Feed.
+func (s *Stream) Lull(lull func(idle bool) (work func())) { s.onLull = lull }
 
 // next is the next message. Its error is that of Feed's end.
 func (s *Stream) next() ([]byte, error) {

@@ -47,7 +47,7 @@ type Stream struct {
 
 	mu      sync.Mutex // held while a message is handed over, and for what follows
 	receive func(msg []byte)
-	onLull  func(idle bool) // may be nil; not changed after Feed
+	onLull  func(idle bool) (work func()) // may be nil; not changed after Feed
 	onEnd   func(error)
 	queue   []byte // messages that wait, each after four bytes with its size
 	ended   error  // no message comes any more; io.EOF: that is in order

@@ -32,7 +32,7 @@ func (s *Session) receiver() func([]*pb.Frame) {
 	}
 	return func(frames []*pb.Frame) {
 		s.receive(frames)
-		s.cfg.OnLull(false)
+		_ = s.cfg.OnLull(false) // no work then
 	}
 }
 

@@ -45,7 +45,7 @@ type Config struct {
 	OnOpen func(*Call, *pb.Open)
 	// OnLull is told that all frames that have arrived were handed over. If idle is true, it may take its time: another goroutine goes on
 	// reading if it takes a millisecond or two, and calls these functions, OnLull too, beside it. May be nil.
-	OnLull func(idle bool)
+	OnLull func(idle bool) (work func())
 	// OnDrain is told that no more calls come. Plugin side, may be nil.
 	OnDrain func(d time.Duration)
 

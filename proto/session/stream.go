@@ -22,7 +22,7 @@ import (
 // A Stream may have TrySend(frames []*pb.Frame) (sent bool, err error), which is Send if that needs no wait, and else returns false. A call that
 // is alone is then sent by who makes it, and no goroutine is woken for it.
 //
-// A Stream may have Lull(lull func(idle bool)), called before Receive: it makes lull be called after receive, before the stream waits for
+// A Stream may have Lull(lull func(idle bool) (work func())), called before Receive: it makes lull be called after receive, before the stream waits for
 // more. If idle is true, nothing else has arrived, and another goroutine receives if lull takes long.
 type Stream interface {
 	Send(frames []*pb.Frame) error
@@ -36,7 +36,7 @@ type trySender interface {
 
 // luller is a Stream with Lull.
 type luller interface {
-	Lull(lull func(idle bool))
+	Lull(lull func(idle bool) (work func()))
 }
 
 // Connect opens the session RPC on cc and returns the host's end. It is an
@@ -177,7 +177,7 @@ func (d *directStream) TrySend(frames []*pb.Frame) (bool, error) {
 }
 
 // Lull makes lull be called when what has arrived was received.
-func (d *directStream) Lull(lull func(idle bool)) { d.to.Lull(lull) }
+func (d *directStream) Lull(lull func(idle bool) (work func())) { d.to.Lull(lull) }
 
 func (d *directStream) Receive(receive func([]*pb.Frame)) error {
 	ended := make(chan error, 2) // what could not be decoded, and the end
