@@ -8,6 +8,7 @@ import (
 const (
 	quickWork  = 100 * time.Microsecond // waking another goroutine for less costs a good part of it
 	quickAfter = 4                      // calls in a row
+	soonAfter  = time.Millisecond       // a call comes soon after the one before
 )
 
 // pace tells whether a tool's calls are over so soon that who reads them runs them too, when they are alone. A tool whose calls take
@@ -28,4 +29,14 @@ func (p *pace) took(d time.Duration) {
 	case row < quickAfter:
 		p.row.Store(row + 1)
 	}
+}
+
+// rhythm tells whether calls that are alone come soon after each other. To watch whoever reads and runs a call costs two timers; it is
+// worth that only for calls one after the other.
+type rhythm struct{ last time.Time }
+
+func (r *rhythm) soon(now time.Time) bool {
+	soon := now.Sub(r.last) < soonAfter
+	r.last = now
+	return soon
 }

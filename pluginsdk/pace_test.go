@@ -166,3 +166,17 @@ func TestPace_Took(t *testing.T) {
 		})
 	}
 }
+
+// TestPace_Rhythm: a call that comes by itself is not one that the reader runs.
+func TestPace_Rhythm(t *testing.T) {
+	var r rhythm
+	now := time.Now()
+	for i, c := range []struct {
+		after time.Duration
+		want  bool
+	}{{0, false}, {soonAfter - 1, true}, {soonAfter, false}, {0, true}, {time.Hour, false}} {
+		if now = now.Add(c.after); r.soon(now) != c.want {
+			t.Errorf("call %d: soon is not %t", i, c.want)
+		}
+	}
+}

@@ -177,6 +177,7 @@ type connection struct {
 
 	workers workers.Pool[*Call]
 
+	rhythm   rhythm               // the reader's
 	kept     atomic.Pointer[Call] // for who reads
 	keptWork func()               // workKept
 
@@ -215,7 +216,7 @@ func (c *connection) openCall(w *session.Call, open *pb.Open) {
 	if c.server.ctx.Err() != nil { // Session may have told the calls already
 		w.EndContext(errStopping)
 	}
-	if call.alone = c.server.work.add() == 1; call.alone && call.quick() {
+	if call.alone = c.server.work.add() == 1; call.alone && c.rhythm.soon(time.Now()) && call.quick() {
 		c.kept.Store(call) // no other one is kept: it would be counted
 		return
 	}
